@@ -3,27 +3,29 @@
 Tableflow begins a new table with the oldest record that Kafka still has: after it was off, after a change of
 the storage, or for a topic that was created again. The manifests of earlier windows show that there was
 another table. Then the new one is known to have the window's events from the beginning only if it was already
-written before the window, or has an event from before the window in each Kafka partition.
+written before the window, or if in each Kafka partition the first record that it has is from before the
+window. A later record proves nothing: unless a topic sets `message.timestamp.type`, producers set the time of
+a record, and one that was held back has an old time.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import date, datetime
+from functools import cached_property
 
 import attrs
 from pyspark.sql import functions as F
 
 from config.exports.windows import Window, find_window, parse_label
-from glue_jobs import source
 from glue_jobs.completeness import Completeness
 from glue_jobs.delivery.losses import can_compare
 from glue_jobs.delivery.manifest import INCOMPLETE, Manifest, list_table_uuids
-from glue_jobs.event_time import AHEAD, EventTime
-from glue_jobs.table_fields import PARTITION, TIMESTAMP
+from glue_jobs.event_time import AHEAD, EventTime, to_micros
+from glue_jobs.table_fields import OFFSET, PARTITION, TIMESTAMP
 
 
-@attrs.frozen
+@attrs.frozen(slots=False)  # for `cached_property`
 class Replacement:
     """`first_day` is one of the run's first window. `published` are the labels of visible windows; `read`
     returns a window's manifest.
@@ -59,8 +61,8 @@ class Replacement:
             return ""
         return (
             f"the table is another one than that of window {former['window']['label']}, and begins with the "
-            f"oldest record that Kafka had: it has no event from before {limit:%Y-%m-%d %H:%M} UTC of Kafka "
-            f"partitions {', '.join(map(str, late))}"
+            f"oldest record that Kafka had: its first record is not known to be from before "
+            f"{limit:%Y-%m-%d %H:%M} UTC in Kafka partitions {', '.join(map(str, late))}"
         )
 
     def _find_former(self, window: Window, current: Manifest | None) -> Manifest | None:
@@ -68,52 +70,63 @@ class Replacement:
         this one shows that the present table begins early enough. Windows before the run's first one say
         nothing: `first_day` states that the table has all events from then on.
         """
-        rule = self.completeness.query.contract.window
-        first = find_window(self.first_day, rule)
-        labels = [label for label in self.published if label != window.label]
-        windows = sorted(parse_label(label, rule) for label in labels)
-        relevant = [other for other in windows if other.end > first.start]
-        before = [other for other in relevant if other.start < window.start]
-        after = [other for other in relevant if other.start >= window.start]
         if current is not None and self._is_of_other_table(current):
             return current
-        for other in reversed(before):
-            manifest = self.read(other.label)
-            if manifest is None:
-                continue
-            if self._is_of_other_table(manifest):
-                return manifest
-            if _proves_beginning(manifest):
-                return None
-        manifests = map(self.read, [other.label for other in after])
-        return next(
-            (manifest for manifest in manifests if manifest and self._is_of_other_table(manifest)), None
+        rule = self.completeness.query.contract.window
+        first = find_window(self.first_day, rule)
+        published_windows = sorted(
+            parse_label(label, rule) for label in self.published if label != window.label
         )
+        later_windows = []
+        for published_window in reversed(published_windows):
+            if published_window.end <= first.start:
+                continue
+            if published_window.start >= window.start:
+                later_windows.append(published_window)
+                continue
+            manifest = self.read(published_window.label)
+            if manifest and self._is_of_other_table(manifest):
+                return manifest
+            if manifest and self._proves_beginning(manifest):
+                return None
+        for later_window in reversed(later_windows):
+            manifest = self.read(later_window.label)
+            if manifest and self._is_of_other_table(manifest):
+                return manifest
+        return None
 
     def _is_of_other_table(self, manifest: Manifest) -> bool:
         query = self.completeness.query
         is_of_topic = manifest["source"]["topic"] == query.contract.source.topic
         return is_of_topic and bool(list_table_uuids(manifest) - {query.table.uuid})
 
+    def _proves_beginning(self, manifest: Manifest) -> bool:
+        """Return whether the present table had all events of a published window."""
+        is_of_table = manifest["source"]["table_uuid"] == self.completeness.query.table.uuid
+        accepted = manifest.get("accepted") or {}
+        return is_of_table and manifest["status"] != INCOMPLETE and not accepted.get("sentences")
+
     def _list_late_partitions(self, limit: datetime, former: Manifest) -> list[int]:
-        """Return the Kafka partitions without an event that Kafka received before then.
+        """Return the Kafka partitions whose first record is not known to be from before then.
 
         A time before the first valid event time is of a clock that is wrong, and doesn't count.
         """
         query = self.completeness.query
         valid_since, _ = EventTime(query.contract, query.table).valid_bounds()
-        received = F.col(TIMESTAMP)
-        early = query.events.filter(
-            (received < source.make_timestamp_literal(limit))
-            & (received >= source.make_timestamp_literal(valid_since))
-        )
-        found = {row[PARTITION] for row in early.select(PARTITION).distinct().collect()}
         known = [int(partition) + 1 for partition in former["source"]["offsets"]]
         count = max(self.completeness.partition_count, *known, 0)
-        return [partition for partition in range(count) if partition not in found]
+        late = []
+        for partition in range(count):
+            first = self._first_times.get(partition)
+            if first is None or not to_micros(valid_since) <= first < to_micros(limit):
+                late.append(partition)
+        return late
 
-
-def _proves_beginning(manifest: Manifest) -> bool:
-    """Return whether the table had all events of a published window."""
-    accepted = manifest.get("accepted") or {}
-    return manifest["status"] != INCOMPLETE and not accepted.get("sentences")
+    @cached_property
+    def _first_times(self) -> dict[int, int]:
+        """Return the time of the record with the lowest offset, by Kafka partition, in microseconds since
+        1970 UTC.
+        """
+        first = F.unix_micros(F.min_by(TIMESTAMP, OFFSET)).alias("first")
+        rows = self.completeness.query.events.groupBy(PARTITION).agg(first).collect()
+        return {row[PARTITION]: row["first"] for row in rows}

@@ -127,9 +127,8 @@ def import_(
         )
     if any(topic.state == core.WRITTEN for topic in imported):
         call.output.print(
-            "Without tags, each field counts as one that may be personal. If a file has "
-            '"lakeferry:tags": "unknown", add "confluent:tags": ["PII"] to its personal fields, then set '
-            '"lakeferry:tags" to "reviewed"'
+            'In a file with "lakeferry:tags": "unknown", each field counts as one that may be personal. Add '
+            '"confluent:tags": ["PII"] to those that are, then set "lakeferry:tags" to "reviewed"'
         )
     call.output.print(
         f"Next: write a contract in project/exports/, then `{find_program_name()} export check NAME`"

@@ -69,7 +69,7 @@ def _compare(ctx: DeploymentContext, client: RestClient, topic: Topic) -> Check:
     import_it = f"Change {file.name}, or replace it: {command}"
     differences = schemas.compare_to_file(file, found, topic.name)
     message = f"{file.name}: {'; '.join(differences.sentences)}"
-    if differences.untagged:
+    if differences.untagged and differences.may_export_untagged:
         return GROUP.fail(name, message, f"Add the tag: contracts could export personal data. {import_it}")
     if differences.sentences:
         return GROUP.warn(name, message, import_it)

@@ -81,19 +81,23 @@ def _check_existing_bucket(ctx: DeploymentContext, name: str, bucket: str) -> Ch
             f'Set `encryption.{purpose} = "{used}"` in the deployment file',
             wanted or "",
         )
-    if name.startswith("Tableflow") and (keys := _list_keys_before_first_table(ctx, bucket)):
-        more = " …" if keys[_SHOWN:] else ""
-        held = f"{bucket} holds {', '.join(keys[:_SHOWN])}{more}, and no table of Tableflow"
-        fix = "Name an empty bucket: Tableflow refuses one that is not empty when it writes its first table"
-        return GROUP.fail(name, held, fix)
-    return GROUP.ok(name, f"{bucket} in {region}; it is never emptied")
+    usable = GROUP.ok(name, f"{bucket} in {region}; it is never emptied")
+    return _check_content(ctx, name, bucket, usable) if name.startswith("Tableflow") else usable
 
 
-def _list_keys_before_first_table(ctx: DeploymentContext, bucket: str) -> list[str]:
-    """Return keys of a bucket into which Tableflow has written no table. Raises ClientError."""
-    listed = ctx.client("s3").list_objects_v2(Bucket=bucket, MaxKeys=_LISTED).get("Contents", [])
-    keys = [item["Key"] for item in listed]
-    return [] if any(is_of_table(key) for key in keys) else keys
+def _check_content(ctx: DeploymentContext, name: str, bucket: str, usable: Check) -> Check:
+    """Return `usable` unless Tableflow would refuse what the bucket holds. Raises ClientError."""
+    listing = ctx.client("s3").list_objects_v2(Bucket=bucket, MaxKeys=_LISTED)
+    keys = [item["Key"] for item in listing.get("Contents", [])]
+    if not keys or any(is_of_table(key) for key in keys):
+        return usable
+    more = " …" if keys[_SHOWN:] else ""
+    held = f"{bucket} holds {', '.join(keys[:_SHOWN])}{more}"
+    if listing.get("IsTruncated"):
+        unknown = f"{held}; whether it has a table of Tableflow is not known: there are too many objects"
+        return GROUP.warn(name, unknown, "If Tableflow has not written into it yet, name an empty bucket")
+    fix = "Name an empty bucket: Tableflow refuses one that is not empty when it writes its first table"
+    return GROUP.fail(name, f"{held}, and no table of Tableflow", fix)
 
 
 def find_wanted_key(ctx: DeploymentContext, name: str) -> str | None:

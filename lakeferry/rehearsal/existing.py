@@ -139,7 +139,7 @@ def _make_tables_in_glue(preparation: Preparation) -> None:
 def list_kafka_records(events: TopicEvents) -> list[kafka.Record]:
     """Return the records with the offsets that Kafka gives them."""
     records = []
-    for record in TopicRecords.of_events(events).records:
+    for record in TopicRecords.from_events(events).records:
         value = decode(base64.b64decode(record.avro), events.schema)
         key = base64.b64decode(record.key) if record.key is not None else None
         position = (record.partition, record.offset, record.timestamp)

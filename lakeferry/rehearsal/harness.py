@@ -251,7 +251,7 @@ class TopicRecords:
     records: list[Record]
 
     @classmethod
-    def of_events(cls, events: TopicEvents) -> TopicRecords:
+    def from_events(cls, events: TopicEvents) -> TopicRecords:
         """Return what was written into a table that exists, with the offsets that Kafka would give it."""
         offsets: dict[int, int] = {}
         records = []
@@ -321,7 +321,7 @@ class Harness:
         records that can't be read.
         """
         if self.deployment.source and self.deployment.source.glue:
-            return TopicRecords.of_events(self.plan.events[topic])
+            return TopicRecords.from_events(self.plan.events[topic])
         answer = self.simulators.ask_confluent("POST", "/records", {"topic": topic})
         bad = [record for record in answer["records"] if "problem" in record]
         require(not bad, f"topic {topic} has {len(bad)} records that can't be read")

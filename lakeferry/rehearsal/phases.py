@@ -20,34 +20,34 @@ def _always(_: Deployment) -> str:
     return ""
 
 
-def _without_exports(deployment: Deployment) -> str:
+def _explain_no_exports(deployment: Deployment) -> str:
     return "" if deployment.exports else "the file has no export"
 
 
-def _without_tables(deployment: Deployment) -> str:
+def _explain_no_tables(deployment: Deployment) -> str:
     return "" if deployment.tables else "the file has no table"
 
 
-def _without_glue(deployment: Deployment) -> str:
+def _explain_no_table_in_glue(deployment: Deployment) -> str:
     return "" if deployment.tables_in_glue else "the file has no table in Glue"
 
 
-def _without_snowflake(deployment: Deployment) -> str:
+def _explain_no_snowflake(deployment: Deployment) -> str:
     return "" if deployment.uses_snowflake else "the deployment does not use Snowflake"
 
 
-def _without_trust(deployment: Deployment) -> str:
+def _explain_no_trust(deployment: Deployment) -> str:
     if deployment.uses_own_bucket or deployment.uses_snowflake:
         return ""
     return "no vendor assumes a role of the deployment"
 
 
-def _without_confluent(deployment: Deployment) -> str:
+def _explain_no_confluent(deployment: Deployment) -> str:
     return "" if deployment.confluent else "the file has no [confluent], so it creates nothing at a vendor"
 
 
-def _without_own_tables(deployment: Deployment) -> str:
-    return _without_confluent(deployment) or _without_tables(deployment)
+def _explain_no_own_tables(deployment: Deployment) -> str:
+    return _explain_no_confluent(deployment) or _explain_no_tables(deployment)
 
 
 @attrs.frozen
@@ -86,22 +86,22 @@ PHASES: Final = (
         (Step("events flow into Iceberg tables", tables.events_flow),),
     ),
     PlannedPhase(
-        "status", (Step("status looks at every hop of every table", commands.status, _without_tables),)
+        "status", (Step("status looks at every hop of every table", commands.status, _explain_no_tables),)
     ),
     PlannedPhase(
         "readers",
         (
-            Step("Snowflake shows new rows after its refresh", tables.new_rows, _without_snowflake),
-            Step("the same question gives the same rows everywhere", tables.same_rows, _without_tables),
-            Step("Athena's named queries run", tables.named_queries, _without_glue),
+            Step("Snowflake shows new rows after its refresh", tables.new_rows, _explain_no_snowflake),
+            Step("the same question gives the same rows everywhere", tables.same_rows, _explain_no_tables),
+            Step("Athena's named queries run", tables.run_named_queries, _explain_no_table_in_glue),
         ),
     ),
     PlannedPhase(
         "doctor and monitoring",
         (
             Step("doctor finds nothing wrong", health.nothing_wrong),
-            Step("doctor names a broken handshake", health.broken_trust_is_named, _without_trust),
-            Step("monitoring measures every hop", health.monitoring_measures, _without_tables),
+            Step("doctor names a broken handshake", health.broken_trust_is_named, _explain_no_trust),
+            Step("monitoring measures every hop", health.monitoring_measures, _explain_no_tables),
         ),
     ),
     PlannedPhase(
@@ -111,26 +111,30 @@ PHASES: Final = (
             Step(
                 "the schedule fires, and the job publishes the right rows",
                 exports.published,
-                _without_exports,
+                _explain_no_exports,
             ),
-            Step("a second firing publishes nothing twice", exports.not_twice, _without_exports),
-            Step("a failed run is reported by mail", exports.failure_is_mailed, _without_exports),
+            Step("a second firing publishes nothing twice", exports.not_twice, _explain_no_exports),
+            Step("a failed run is reported by mail", exports.failure_is_mailed, _explain_no_exports),
         ),
     ),
     PlannedPhase(
         "rotation",
-        (Step("every secret rotates while a reader reads", rotation.secrets_rotate, _without_confluent),),
+        (Step("every secret rotates while a reader reads", rotation.secrets_rotate, _explain_no_confluent),),
     ),
     PlannedPhase(
         "rotate and logs",
         (
-            Step("a key is rotated and revoked by hand", commands.rotate, _without_confluent),
+            Step("a key is rotated and revoked by hand", commands.rotate, _explain_no_confluent),
             Step("logs finds what a name wrote", commands.logs),
         ),
     ),
     PlannedPhase(
         "deploy --repair",
-        (Step("what somebody deleted is reported and created again", commands.repair, _without_own_tables),),
+        (
+            Step(
+                "what somebody deleted is reported and created again", commands.repair, _explain_no_own_tables
+            ),
+        ),
     ),
     PlannedPhase(
         "an update that is refused",
@@ -138,13 +142,13 @@ PHASES: Final = (
             Step(
                 "permissions that grow are shown before a deployment",
                 lifecycle.permissions_are_shown,
-                _without_exports,
+                _explain_no_exports,
             ),
         ),
     ),
     PlannedPhase(
         "an update that fails",
-        (Step("a failed change rolls back completely", lifecycle.rollback, _without_confluent),),
+        (Step("a failed change rolls back completely", lifecycle.rollback, _explain_no_confluent),),
     ),
     PlannedPhase(
         "an update that is interrupted",

@@ -106,8 +106,9 @@ def adapt(subject: Subject, now: datetime) -> Adapted:
     """Return the text of the deployment file that the simulators can take.
 
     The embedded AWS has one account, and an export needs a window that has ended. Raises CommandFailed for an
-    export that is never due.
+    export that is never due, and for what a rehearsal doesn't make.
     """
+    _require_possible(subject.loaded.deployment)
     text = subject.file.read_text(encoding="utf-8")
     differences = []
     for account in sorted(_list_accounts(subject.loaded.deployment)):
@@ -126,6 +127,27 @@ def adapt(subject: Subject, now: datetime) -> Adapted:
     name = f"project/deployments/{subject.stage}.toml"
     loaded = deployment_file.parse(text, name=name, root=subject.project, judge=NOT_JUDGED)
     return Adapted(text, loaded, tuple(differences))
+
+
+def _require_possible(deployment: Deployment) -> None:
+    """Raise CommandFailed for what other departments have, and a rehearsal can't make for them."""
+    aws = deployment.aws
+    named = {
+        "network": deployment.network is not None,
+        "encryption": bool(deployment.encryption.keys),
+        "aws.existing_tableflow_bucket": aws.existing_tableflow_bucket is not None,
+        "aws.existing_lake_bucket": aws.existing_lake_bucket is not None,
+        "aws.lake_formation": aws.lake_formation,
+        "aws.bootstrap_qualifier": aws.bootstrap_qualifier is not None,
+    }
+    keys = [key for key, is_named in named.items() if is_named]
+    if keys:
+        raise CommandFailed(
+            "REHEARSAL-FILE",
+            f"{', '.join(keys)}: a rehearsal doesn't make networks, KMS keys, buckets, settings of Lake "
+            "Formation and bootstraps that exist",
+            "Rehearse a copy of the file without them, under another stage; nothing was started",
+        )
 
 
 def _list_accounts(deployment: Deployment) -> set[str]:

@@ -57,8 +57,8 @@ def read_type(version: dict[str, Any]) -> str:
 def read_schema(registry: RestClient | None, topic: str) -> dict[str, Any]:
     """Return the Avro schema of the topic's values. Raises CommandFailed, LakeferryError.
 
-    Its tags are unknown unless a field has the tag for personal data: a schema without one says nothing.
-    They are also unknown if the subject's metadata has tags, which are not read here.
+    It has the tags of the registered schema, and says that they are unknown: a field without one may have
+    it in the subject's metadata or in Stream Catalog, or nobody has looked at it. A person decides.
     """
     subject = f"{topic}-value"
     latest = read_latest(registry, subject)
@@ -75,11 +75,10 @@ def read_schema(registry: RestClient | None, topic: str) -> dict[str, Any]:
     document = json.loads(get_text(latest, "schema"))
     if not isinstance(document, dict):
         raise CommandFailed("NO-SCHEMA", f"the schema of {topic} is not a record")
+    # The producers' document may say that its tags were reviewed. It was not by whoever imports it.
+    document.pop(TAGS, None)
     try:
-        schema = topic_schema.from_avro(document, topic)
+        topic_schema.from_avro(document, topic)
     except BadSchema as bad:
         raise CommandFailed("NO-SCHEMA", str(bad)) from None
-    has_tags = any(field.tagged for field in schema.fields.values())
-    if not has_tags or get_path(latest, "metadata", "tags"):
-        return {TAGS: UNKNOWN_TAGS, **document}
-    return document
+    return {TAGS: UNKNOWN_TAGS, **document}

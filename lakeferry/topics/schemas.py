@@ -73,11 +73,12 @@ class FoundSchema:
 @attrs.frozen
 class Differences:
     """How a schema file differs from what exists. `untagged` are fields that have the tag PII there, and not
-    in the file.
+    in the file. If the file's tags are unknown, contracts export no field without a decision, tagged or not.
     """
 
     of_columns: tuple[str, ...] = ()
     untagged: tuple[str, ...] = ()
+    may_export_untagged: bool = True
 
     @property
     def sentences(self) -> tuple[str, ...]:
@@ -257,11 +258,9 @@ def compare_to_file(file: Path, found: FoundSchema, topic: str) -> Differences:
         return Differences((f"the file is not a schema: {bad}",))
     existing = topic_schema.from_avro(found.document, topic)
     tagged = [name for name, field in existing.fields.items() if field.tagged]
-    if in_file.tags_unknown:
-        unknown = ("its tags are registered, and unknown in the file",) if tagged else ()
-        return Differences((*columns, *unknown))
     known = [name for name in tagged if name in in_file.fields]
-    return Differences(columns, tuple(name for name in known if not in_file.fields[name].tagged))
+    untagged = tuple(name for name in known if not in_file.fields[name].tagged)
+    return Differences(columns, untagged, may_export_untagged=not in_file.tags_unknown)
 
 
 def _compare_columns(before: Mapping[str, Any], found: FoundSchema, topic: str) -> tuple[str, ...]:

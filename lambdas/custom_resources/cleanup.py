@@ -46,9 +46,9 @@ class Cleaner:
 
     The properties name a `bucket`, or a `glue_database` and the `table_bucket` with its tables' files. With
     `only_tables`, a JSON list that may be empty, no other table is dropped, because the bucket may have
-    tables of others. With `keep_database`, the
-    database stays, because somebody else's integration writes to it. With `delete_policy`, the bucket's
-    policy goes before its objects, because it lets only Tableflow delete them.
+    tables of others. With `keep_database`, the database stays, because somebody else's integration writes to
+    it. With `delete_policy`, the bucket's policy goes before its objects, because it lets only Tableflow
+    delete them.
     """
 
     client: Callable[[str], Any]

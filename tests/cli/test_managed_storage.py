@@ -185,8 +185,9 @@ def test_the_key_of_the_exports_rotates(owner):
 @pytest.fixture(scope="module")
 def borrower(owner):
     """Return another team, which got a key for the table, and the addresses that the console shows."""
-    for name, given in (("risk/tableflow", "tableflow/table_reader"), ("risk/registry", "schema_registry")):
-        key = owner.ctx.secrets.read_key(owner.ctx.confluent_secret(given))
+    held_secrets = {"risk/tableflow": "tableflow/table_reader", "risk/registry": "schema_registry"}
+    for name, held_secret in held_secrets.items():
+        key = owner.ctx.secrets.read_key(owner.ctx.confluent_secret(held_secret))
         value = json.dumps({"apiKey": key.id, "apiSecret": key.secret.reveal()})
         boto3.client("secretsmanager").create_secret(Name=name, SecretString=value)
     made = attrs.evolve(owner, stage="borrowed")

@@ -112,6 +112,14 @@ class TestTheCopy:
         assert "exports[1].first_day is 2026-11-16" in adapted.differences[0]
         assert max(due.time for due in subject.list_due(adapted.loaded)) <= NOW
 
+    def test_what_other_departments_have_is_refused_by_its_keys(self, tmp_path):
+        region = 'region = "eu-central-1"'
+        given = 'lake_formation = true\nexisting_lake_bucket = "acme-lake"'
+        with pytest.raises(CommandFailed) as refused:
+            self.adapted(tmp_path, region, f"{region}\n{given}")
+        assert refused.value.code == "REHEARSAL-FILE"
+        assert refused.value.message.startswith("aws.existing_lake_bucket, aws.lake_formation: ")
+
     def test_a_schedule_that_never_comes_is_named(self, tmp_path):
         with pytest.raises(CommandFailed) as refused:
             self.adapted(tmp_path, 'cron = "30 6 * * ? *"', 'cron = "30 6 1 1 ? 2199"')
@@ -172,7 +180,7 @@ class TestEvents:
 
     def test_every_export_has_rows_and_some_events_are_sent_twice(self, planned):
         made = planned.events["sales_orders"]
-        records = TopicRecords.of_events(made).records
+        records = TopicRecords.from_events(made).records
         assert len({record.avro for record in records}) < len(records)
         question = Question("sales_orders", made.schema, records, planned.dues)
         (answer,) = oracle.ask([question], bytes(range(32)))

@@ -67,7 +67,7 @@ def lake(lakes):
 def assert_refused(run, label, partitions):
     window = run.window(label)
     assert (window["state"], window["code"]) == ("failed", "EXP-TABLE-REPLACED")
-    assert window["reason"].endswith(f"of Kafka partitions {partitions}")
+    assert window["reason"].endswith(f"in Kafka partitions {partitions}")
     assert "first_day" in window["remedy"]
 
 
@@ -119,6 +119,14 @@ def test_a_new_table_that_begins_before_the_window_is_whole(lake):
 def test_a_clock_that_is_wrong_proves_nothing(lake):
     replace_table(lake, *ALL, begins=datetime(1971, 1, 1, tzinfo=UTC))
     add(lake, MONDAY + DAY + 12 * HOUR, *ALL)
+    add(lake, MONDAY + 2 * DAY, *ALL)
+    assert_refused(export(lake, 2), DAYS[1], "0, 1, 2")
+
+
+def test_a_late_record_with_an_old_time_proves_nothing(lake):
+    """Its producer held it back. The table begins with records from after the window's beginning."""
+    replace_table(lake, *ALL, begins=MONDAY + DAY + 12 * HOUR)
+    add(lake, MONDAY - HOUR, *ALL)
     add(lake, MONDAY + 2 * DAY, *ALL)
     assert_refused(export(lake, 2), DAYS[1], "0, 1, 2")
 

@@ -296,6 +296,18 @@ def test_tableflows_bucket_must_be_empty_before_its_first_table(lake_aws):
     assert look_at_buckets(existing_tableflow_bucket=bucket)["Tableflow's bucket"].result is Result.OK
 
 
+@pytest.mark.slow
+def test_a_part_of_a_list_does_not_prove_that_tableflow_has_written_nothing(lake_aws):
+    """Its table is behind the first page of a thousand keys."""
+    bucket = create_bucket()
+    s3 = boto3.client("s3")
+    for number in range(1000):
+        s3.put_object(Bucket=bucket, Key=f"00/{number:04}", Body=b"")
+    s3.put_object(Bucket=bucket, Key="10/11/v1/9f0c/metadata/1.metadata.json", Body=b"1")
+    check = look_at_buckets(existing_tableflow_bucket=bucket)["Tableflow's bucket"]
+    assert (check.result, "is not known" in check.message) == (Result.WARN, True)
+
+
 def test_a_bucket_that_should_exist_and_does_not_is_named(lake_aws):
     check = look_at_buckets(existing_tableflow_bucket="nobody-made-it")["Tableflow's bucket"]
     assert (check.result, check.message) == (Result.FAIL, "there is no bucket nobody-made-it")

@@ -26,6 +26,7 @@ SUBJECT = f"{TOPIC}-value"
 ID = {"name": "order_id", "type": "string"}
 MAIL = {"name": "email", "type": "string"}
 TAGGED_MAIL = {**MAIL, "confluent:tags": ["PII"]}
+UNREVIEWED = {"lakeferry:tags": "unknown"}
 NOTE = {"name": "note", "type": ["null", "string"], "default": None}
 FILE = """
 [deployment]
@@ -142,12 +143,28 @@ def test_schema_and_tags_are_those_of_the_registry(shop):
     shop.write_table(record(ID, MAIL))
     imported = shop.import_schema()
     assert (imported.state, imported.read_from, imported.why) == ("written", "Schema Registry", "")
-    assert shop.read_file() == record(ID, TAGGED_MAIL)
+    assert shop.read_file() == UNREVIEWED | record(ID, TAGGED_MAIL)
     assert shop.import_schema().state == "unchanged"
     assert shop.look() == {
         "Schema Registry key": (Result.OK, f"in {shop.name}/registry"),
         f"schema of {TOPIC}": (Result.OK, f"{TOPIC}.avsc has the registered fields and tags"),
     }
+
+
+def test_a_review_of_the_producers_is_not_one_of_whoever_imports(shop):
+    shop.register({"lakeferry:tags": "reviewed"} | record(ID, TAGGED_MAIL))
+    shop.write_table(record(ID, MAIL))
+    assert shop.import_schema().read_from == "Schema Registry"
+    assert shop.read_file() == UNREVIEWED | record(ID, TAGGED_MAIL)
+
+
+def test_a_review_stays_until_the_schema_differs(shop):
+    shop.register(record(ID, TAGGED_MAIL))
+    shop.write_table(record(ID, MAIL))
+    shop.import_schema()
+    shop.file.write_text(shop.file.read_text().replace('"unknown"', '"reviewed"'))
+    assert shop.import_schema().state == "unchanged"
+    assert shop.read_file()["lakeferry:tags"] == "reviewed"
 
 
 def test_a_registered_schema_that_tags_nothing_proves_nothing(shop):
@@ -228,7 +245,7 @@ def test_a_tag_that_the_file_lacks_is_named_and_fails_doctor(shop):
     result, message = shop.look()[f"schema of {TOPIC}"]
     assert (result, "email has the tag PII" in message) == (Result.FAIL, True)
     assert shop.import_schema(replace=True).state == "written"
-    assert shop.read_file() == record(ID, TAGGED_MAIL)
+    assert shop.read_file() == UNREVIEWED | record(ID, TAGGED_MAIL)
 
 
 def test_tags_that_come_to_be_known_are_offered(shop):
@@ -238,7 +255,7 @@ def test_tags_that_come_to_be_known_are_offered(shop):
     imported = shop.import_schema()
     assert (imported.state, imported.changes) == (
         "differs",
-        ("its tags are registered, and unknown in the file",),
+        ("email has the tag PII, and not in the file",),
     )
     assert shop.look()[f"schema of {TOPIC}"][0] == Result.WARN
 

@@ -363,7 +363,7 @@ def new_rows(harness: Harness) -> list[Result]:
     return [Check(_NEW, f"{before} rows, then {before + after}", {"new": after})]
 
 
-def named_queries(harness: Harness) -> list[Result]:
+def run_named_queries(harness: Harness) -> list[Result]:
     athena = harness.ctx.client("athena")
     workgroup = harness.output("data", "AthenaWorkgroup")
     ids = athena.list_named_queries(WorkGroup=workgroup)["NamedQueryIds"]

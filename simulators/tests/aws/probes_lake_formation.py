@@ -18,7 +18,7 @@ def governed(function):
     """Decorate a probe: Lake Formation governs the account while it runs, and root administers it."""
 
     @functools.wraps(function)
-    def with_settings(aws):
+    def run_governed(aws):
         if aws.server.stock:
             return False
         control(aws, "lake-formation", governs=True, administrators=[root_of(aws)])
@@ -27,14 +27,14 @@ def governed(function):
         finally:
             control(aws, "lake-formation")
 
-    return with_settings
+    return run_governed
 
 
 def root_of(aws):
     return f"arn:aws:iam::{aws.server.account}:root"
 
 
-def on_tables(database, **named):
+def name_tables(database, **named):
     return {"Table": {"DatabaseName": database, **(named or {"TableWildcard": {}})}}
 
 
@@ -63,7 +63,7 @@ def permissions_are_of_one_database(aws):
     role = aws.new_role(GLUE)
     glue = aws.assuming(role).glue
     before = error_of(glue.get_table, DatabaseName=mine, Name="a")
-    grant(aws, role, on_tables(mine), "DESCRIBE")
+    grant(aws, role, name_tables(mine), "DESCRIBE")
     answers = [error_of(glue.get_table, DatabaseName=name, Name="a") for name in (mine, other)]
     drops = error_of(glue.delete_table, DatabaseName=mine, Name="a")
     denied = "AccessDeniedException"
@@ -79,11 +79,11 @@ def lists_have_tables_that_the_caller_may_see(aws):
     hidden = error_of(glue.get_tables, DatabaseName=database)
     grant(aws, role, {"Database": {"Name": database}}, "DESCRIBE")
     nothing = names_of(glue, database)
-    grant(aws, role, on_tables(database, Name="b"), "DESCRIBE")
+    grant(aws, role, name_tables(database, Name="b"), "DESCRIBE")
     one = names_of(glue, database)
-    grant(aws, role, on_tables(database), "DESCRIBE")
+    grant(aws, role, name_tables(database), "DESCRIBE")
     both = names_of(glue, database)
-    databases = [found["Name"] for found in glue.get_databases()["DatabaseList"]]
+    databases = [database_entry["Name"] for database_entry in glue.get_databases()["DatabaseList"]]
     return (hidden, nothing, one, both, databases) == (
         "AccessDeniedException",
         [],
@@ -144,7 +144,7 @@ def stacks_grant_and_revoke(aws):
     glue = aws.assuming(role).glue
     properties = {
         "Principal": {"DataLakePrincipalIdentifier": role},
-        "Resource": on_tables(database),
+        "Resource": name_tables(database),
         "Permissions": ["DESCRIBE", "DROP"],
         "PermissionsWithGrantOption": [],
     }
@@ -154,7 +154,7 @@ def stacks_grant_and_revoke(aws):
     changed = error_of(glue.get_table, DatabaseName=database, Name="a")
     deleted = stack.delete()
     revoked = error_of(glue.delete_table, DatabaseName=database, Name="a")
-    missing = Stack(aws, _TYPE, **properties | {"Resource": on_tables("lkc-none")})
+    missing = Stack(aws, _TYPE, **properties | {"Resource": name_tables("lkc-none")})
     denied = "AccessDeniedException"
     return (granted, changed, deleted, revoked, missing.status) == (
         None,
@@ -207,7 +207,7 @@ def athena_wants_to_select(aws):
     database = athena.table.name()[0]
     reasons = []
     for permission in ("DESCRIBE", "SELECT"):
-        grant(aws, role, on_tables(database, Name="trades"), permission)
+        grant(aws, role, name_tables(database, Name="trades"), permission)
         ended = athena.run("SELECT id FROM trades", client)
         reasons.append(ended["Status"].get("StateChangeReason", ""))
     return "Relation contains no accessible columns" in reasons[0] and reasons[1] == ""
