@@ -131,12 +131,15 @@ def run_key(export: str, run_id: str) -> str:
     return f"{export}/runs/{run_id}.json"
 
 
-def may_be_removed(bucket: Bucket, export: str, run_id: str, window: str, now: datetime) -> bool:
+def may_be_removed(
+    bucket: Bucket, export: str, run_id: str, window: str, now: datetime, *, is_replaced: bool
+) -> bool:
     """Return whether files that a run left in a window, and that no manifest names, may be removed.
 
     They are kept if the run's record says that it published the window, because somebody deleted the
-    manifest. They are also kept if the run has just ended and doesn't know whether it published the window,
-    because S3 may still write the manifest.
+    manifest. They are also kept if the run has just ended or died, and it isn't known whether it published
+    the window: S3 may still write the manifest. With `is_replaced`, a later run has published the window, so
+    S3 refuses this write.
     """
     stored = bucket.read_json(run_key(export, run_id))
     if stored is None:
@@ -144,12 +147,17 @@ def may_be_removed(bucket: Bucket, export: str, run_id: str, window: str, now: d
     record = stored[0]
     if any(outcome["window"] == window and outcome["state"] == "published" for outcome in record["windows"]):
         return False
-    ended = record["ended_at"] if window in _find_unsure(record) else None
-    return _is_over(record, now) and (ended is None or datetime.fromisoformat(ended) + _GRACE <= now)
+    if not _is_over(record, now):
+        return False
+    if is_replaced or window not in _find_unsure(record):
+        return True
+    # A dead run has no end until another one finds it dead.
+    ended = record["ended_at"] or record["expires_at"]
+    return datetime.fromisoformat(ended) + _GRACE <= now
 
 
 def _find_unsure(record: dict[str, Any]) -> set[str]:
-    """Return the windows for which an ended run doesn't know whether it published them."""
+    """Return the windows for which it isn't known whether a run that is over published them."""
     unsure = [window["window"] for window in record["windows"] if window.get("may_be_published")]
     return {*unsure, *filter(None, [record.get("working_on")])}
 
@@ -246,11 +254,11 @@ def list_windows_to_check(records: list[dict[str, Any]], *, keeps_table: bool) -
     return labels
 
 
-def mark_died(bucket: Bucket, export: str, run_id: str) -> None:
-    """Mark a dead run as failed in its record."""
+def mark_died(bucket: Bucket, export: str, run_id: str, now: datetime) -> None:
+    """Mark a dead run as failed in its record. It ended at some time before `now`."""
     key = run_key(export, run_id)
     if stored := bucket.read_json(key):
-        document = stored[0] | {"state": "failed", "reason": str(_DIED)}
+        document = stored[0] | {"state": "failed", "ended_at": now, "reason": str(_DIED)}
         bucket.write(key, _encode_json(document), "application/json")
 
 

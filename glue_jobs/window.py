@@ -28,6 +28,7 @@ from glue_jobs.delivery.publish import (
     SKIPPED,
     SUPERSEDED,
     UNCHANGED,
+    Leftovers,
     Publication,
     WindowLocation,
     require_no_newer_contract,
@@ -79,6 +80,11 @@ class WindowExport:
         return self.run.location(self.window)
 
     @cached_property
+    def _leftovers(self) -> dict[str, Leftovers]:
+        """What runs left in this window, by their ids."""
+        return self.run.listing.leftovers(self.window.label)
+
+    @cached_property
     def _publication(self) -> Publication:
         return Publication(self.location, self.run.record, self.run.clock)
 
@@ -91,8 +97,7 @@ class WindowExport:
         run.record.require_time(run.clock())
         with self._phase("look for changes"):
             current = self._read_current()
-            leftovers = run.listing.leftovers(self.window.label)
-            cleanup.clean_window(self.location, current, leftovers, run.record.id, run.clock())
+            self._clean_up(current)
             inputs = self._hash_inputs()
         require_no_newer_contract(current, self.contract.version)
         self._require_fitting_borders()
@@ -126,6 +131,14 @@ class WindowExport:
         """Return the visible manifest."""
         stored = self.location.current()
         return stored[0] if stored else None
+
+    def _clean_up(self, current: Manifest | None) -> None:
+        """Remove what runs that are over left in this window, as far as it can't become visible."""
+        removed = cleanup.clean_window(
+            self.location, current, self._leftovers, self.run.record.id, self.run.clock()
+        )
+        for run_id in removed:
+            del self._leftovers[run_id]
 
     def _discard_files(self) -> None:
         cleanup.discard_files(self.location, self.run.record.id)
@@ -351,8 +364,11 @@ class WindowExport:
             outcome = self._publication.publish(self._build_manifest(result))
             if outcome.state != PUBLISHED:
                 self._discard_files()
-            elif outcome.manifest["generation"] == 1:
-                self.location.unmark_skipped()
+            else:
+                if outcome.manifest["generation"] == 1:
+                    self.location.unmark_skipped()
+                with suppress(ExportError):  # the next run removes what is left
+                    self._clean_up(outcome.manifest)
         aggregates = self.run.aggregates
         if aggregates and frame.groups is not None and outcome.state != SUPERSEDED:
             self._may_lack_aggregate = True

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import datetime
 from typing import Any
 
@@ -21,10 +22,14 @@ def clean_window(
 
     `current` is the window's manifest, and `left` has what each run left, by its id.
     """
+    is_replaced = current is not None and current["run_id"] == own_run
     kept_runs = {own_run} | (_list_runs(current) if current else set())
     removed = []
     for run_id in sorted(left.keys() - kept_runs):
-        if runs.may_be_removed(location.bucket, location.export, run_id, location.window, now):
+        may_be_removed = runs.may_be_removed(
+            location.bucket, location.export, run_id, location.window, now, is_replaced=is_replaced
+        )
+        if may_be_removed:
             remove(location, left[run_id])
             removed.append(run_id)
     return removed
@@ -37,15 +42,18 @@ def clean_up_dead_runs(listing: Listing, own_run: str, earlier: list[dict[str, A
     Also remove what ended runs left in windows for which they don't know whether they published them.
     `earlier` are the records of the latest runs.
     """
-    dead = runs.list_dead_runs(earlier, now)
-    unsure = runs.list_unsure_runs(earlier)
-    for run_id in [*dead, *unsure]:
-        for window in [label for label in listing.windows_of(run_id) if label in unsure.get(run_id, {label})]:
-            location = WindowLocation(listing.bucket, listing.export, window)
-            current, _ = location.current() or (None, None)
-            clean_window(location, current, listing.leftovers(window), own_run, now)
-        if run_id in dead:
-            runs.mark_died(listing.bucket, listing.export, run_id)
+    for run_id, unsure_windows in runs.list_unsure_runs(earlier).items():
+        _clean_windows(listing, unsure_windows.intersection(listing.windows_of(run_id)), own_run, now)
+    for run_id in runs.list_dead_runs(earlier, now):
+        _clean_windows(listing, listing.windows_of(run_id), own_run, now)
+        runs.mark_died(listing.bucket, listing.export, run_id, now)
+
+
+def _clean_windows(listing: Listing, windows: Iterable[str], own_run: str, now: datetime) -> None:
+    for window in windows:
+        location = WindowLocation(listing.bucket, listing.export, window)
+        current, _ = location.current() or (None, None)
+        clean_window(location, current, listing.leftovers(window), own_run, now)
 
 
 def discard_files(location: WindowLocation, run_id: str) -> None:

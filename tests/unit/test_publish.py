@@ -448,6 +448,32 @@ def test_files_stay_while_the_manifest_of_a_run_that_ended_may_still_appear(loca
     assert [record["state"] for record in latest(location)] == [ended["state"]]
 
 
+def test_files_of_a_killed_run_stay_while_its_manifest_may_still_appear(location):
+    """It was killed while it wrote the manifest, which S3 may still carry out."""
+    leave(location, run(location, "killed", pid=ended_process(), working_on=location.window))
+    elsewhere = attrs.evolve(location, window="2026-W45")
+    leave(elsewhere, "killed")
+
+    def clean_up(now):
+        listing = Listing.read(location.bucket, location.export)
+        cleanup.clean_up_dead_runs(listing, "own", latest(location), now)
+
+    clean_up(T0)
+    assert (left(location), left(elsewhere)) == ({"killed"}, set())
+    assert clean(location, "own", T0 + 9 * MINUTE) == []
+    clean_up(T0 + 10 * MINUTE)
+    assert left(location) == set(), "also if no run publishes the window again"
+
+
+def test_files_of_a_killed_run_are_removed_once_its_manifest_is_refused(location):
+    leave(location, run(location, "killed", pid=ended_process(), working_on=location.window))
+    late = Publication(location, runs.RunRecord("killed", location.export, T0, T0, T0 + HOUR), lambda: T0)
+    assert attempt(location, fence("own"), "x").state == PUBLISHED
+    assert clean(location, "another", T0) == [], "another run may have published it before the death"
+    assert clean(location, "own", T0) == ["killed"]
+    assert not late._write(draft("y", fence("killed")), None), "S3 refuses what may still be on its way"
+
+
 def test_a_process_of_another_container_with_the_same_host_name_is_not_taken_for_a_dead_one(location):
     """Containers share the machine's boot and may share a host name.
 
