@@ -4,6 +4,8 @@ treated.
 
 from __future__ import annotations
 
+from typing import assert_never
+
 from pyspark.sql import Column as Expression
 from pyspark.sql import functions as F
 from pyspark.sql.types import (
@@ -24,7 +26,7 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from config.exports.contract import Column, Personal, decimal_type
+from config.exports.contract import Column, Generalisation, Personal, decimal_type
 from glue_jobs.delivery import csv
 from glue_jobs.pseudonyms import pseudonym
 
@@ -41,12 +43,12 @@ _WORDS: dict[type[DataType], str] = {
     NullType: "always null",
     TimestampNTZType: "a timestamp without a zone",
 }
-#: What each way to generalise a value needs.
-_GENERALISED = {
-    "year": "a date or a timestamp",
-    "month": "a date or a timestamp",
-    "prefix": "text",
-    "bucket": "an integer or a decimal",
+#: What each way to generalise a value needs: in words, and as Spark's types.
+_GENERALISED: dict[Generalisation, tuple[str, tuple[type[DataType], ...]]] = {
+    "year": ("a date or a timestamp", (DateType, TimestampType)),
+    "month": ("a date or a timestamp", (DateType, TimestampType)),
+    "prefix": ("text", (StringType,)),
+    "bucket": ("an integer or a decimal", (IntegralType, DecimalType)),
 }
 #: Spark's names of the contract's types.
 _SQL_TYPES = {"text": "string", "integer": "bigint"}
@@ -62,7 +64,7 @@ def read_raw_value(column: Column) -> Expression:
 def explain_misfit(column: Column, spark_type: DataType) -> str | None:
     """Return why a value of this type can't be the column's, and what to do; None if it can.
 
-    The type is that of `raw`.
+    The type is that of `read_raw_value`.
     """
     if not column.delivered or _can_be(column, spark_type):
         return None
@@ -70,13 +72,11 @@ def explain_misfit(column: Column, spark_type: DataType) -> str | None:
     source_type = f"{origin} {describe_type(spark_type)}"
     if isinstance(spark_type, _NESTED):
         return f"{source_type}; name a field inside it, or explode an array with [explode]"
+    if column.personal and column.personal.to:
+        wanted, _ = _GENERALISED[column.personal.to]
+        return f"{source_type}, and {column.personal.to} needs {wanted}"
     if column.personal and column.personal.treatment != "keep":
-        wanted = (
-            "text. Cast it"
-            if column.personal.treatment in ("hash", "mask")
-            else _GENERALISED[column.personal.to or ""]
-        )
-        return f"{source_type}, and {column.personal.to or column.personal.treatment} needs {wanted}"
+        return f"{source_type}, and {column.personal.treatment} needs text. Cast it"
     if isinstance(spark_type, DoubleType | FloatType) and column.measure:
         return "is a double, and sums of doubles depend on their order: cast to decimal inside the aggregate"
     sql_type = _SQL_TYPES.get(column.type, column.type)
@@ -91,8 +91,9 @@ def _can_be(column: Column, spark_type: DataType) -> bool:
     personal = column.personal
     if personal and personal.treatment in ("hash", "mask"):
         return isinstance(spark_type, StringType)
-    if personal and personal.treatment == "generalise":
-        return _can_generalise(personal, spark_type)
+    if personal and personal.to:
+        _, types = _GENERALISED[personal.to]
+        return isinstance(spark_type, types)
     return not isinstance(spark_type, _NESTED) and _is_fitting(column, spark_type)
 
 
@@ -121,11 +122,16 @@ def treat_value(
     personal = column.personal
     if personal is None or personal.treatment == "keep":
         return cast_to(value, column.type)
-    if personal.treatment == "hash":
-        return pseudonym(value, personal.kind or "text", key)
-    if personal.treatment == "mask":
-        return _mask_value(value, personal.visible or 0)
-    return cast_to(_generalise_value(value, personal), column.type)
+    match personal.treatment:
+        case "hash":
+            return pseudonym(value, personal.kind or "text", key)
+        case "mask":
+            return _mask_value(value, personal.visible or 0)
+        case "generalise":
+            return cast_to(_generalise_value(value, personal), column.type)
+        case "drop":
+            raise ValueError(f"column {column.name} is dropped, and has no value to export")
+    assert_never(personal.treatment)
 
 
 def may_fail(column: Column, spark_type: DataType) -> bool:
@@ -181,23 +187,18 @@ def _mask_value(value: Expression, visible: int) -> Expression:
 
 def _generalise_value(value: Expression, personal: Personal) -> Expression:
     size = personal.size or 1
-    if personal.to == "year":
-        return F.year(value)
-    if personal.to == "month":
-        return F.substring(value.cast("date").cast("string"), 1, 7)
-    if personal.to == "prefix":
-        return F.substring(F.btrim(value), 1, size)
-    return value - F.pmod(value, F.lit(size))
-
-
-def _can_generalise(personal: Personal, spark_type: DataType) -> bool:
-    fits = {
-        "year": isinstance(spark_type, DateType | TimestampType),
-        "month": isinstance(spark_type, DateType | TimestampType),
-        "prefix": isinstance(spark_type, StringType),
-        "bucket": isinstance(spark_type, IntegralType | DecimalType),
-    }
-    return fits[personal.to or ""]
+    match personal.to:
+        case "year":
+            return F.year(value)
+        case "month":
+            return F.substring(value.cast("date").cast("string"), 1, 7)
+        case "prefix":
+            return F.substring(F.btrim(value), 1, size)
+        case "bucket":
+            return value - F.pmod(value, F.lit(size))
+        case None:
+            raise ValueError("generalise needs `to`")
+    assert_never(personal.to)
 
 
 def _is_fitting(column: Column, spark_type: DataType) -> bool:

@@ -143,14 +143,14 @@ def _prepare(
     first_day = args.first_day or contract.window.first
     contract = contract.starting_by(first_day)
     rule = attrs.evolve(contract.window, first=first_day)
-    unfinished = runs.list_windows_to_check(earlier, keeps_table=keeps_table)
+    to_check = runs.list_windows_to_check(earlier, keeps_table=keeps_table)
     planned = plan(
         rule,
         args.as_of,
         published=listing.labels("manifests"),
         skipped=listing.labels("skipped"),
         tried=runs.find_last_failures(earlier),
-        unfinished=unfinished,
+        to_check=to_check,
     )
     context = RunContext(
         spark=get_spark,
@@ -195,17 +195,18 @@ def plan(
     published: Container[str],
     skipped: Container[str],
     tried: Mapping[str, str],
-    unfinished: Container[str] = (),
+    to_check: Container[str] = (),
 ) -> list[Window]:
     """Return windows in the order in which the run processes them.
 
-    The window that closed last comes first, so that no older one can delay it, except the one before it if
-    both are new, because the report compares them. Then come missing windows, oldest first; published windows
-    that late events may still change; and windows that failed in an earlier run, least recently tried first.
-    So a window that fails in each run, or ends each run, does not delay others.
+    The window that closed last comes first, unless it failed in an earlier run, so that no older one can
+    delay it. If the one before it is new too, that comes before it, because the report compares them. Then
+    come missing windows, oldest first; published windows that late events may still change; and windows that
+    failed in an earlier run, least recently tried first. So a window that fails in each run, or ends each
+    run, does not delay others.
 
     `published` has the labels of windows with a manifest, and `skipped` those of windows that were empty and
-    need none. `tried` has the id of the run that last tried a window and failed. `unfinished` has published
+    need none. `tried` has the id of the run that last tried a window and failed. `to_check` has published
     windows that are processed regardless of their age (`runs.list_windows_to_check`).
     """
     closed = list(list_closed_windows(rule, as_of))
@@ -218,7 +219,7 @@ def plan(
         return window.label in published or window.label in skipped
 
     def may_change(window: Window) -> bool:
-        return as_of < window.end + restated or window.label in unfinished
+        return as_of < window.end + restated or window.label in to_check
 
     newest = [latest] if not is_settled(latest) or may_change(latest) else []
     missing = [window for window in earlier if not is_settled(window)]

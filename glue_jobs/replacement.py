@@ -56,13 +56,13 @@ class Replacement:
         limit = window.start - AHEAD
         if any(snapshot.committed_at <= limit for snapshot in query.table.history):
             return ""
-        late = self._list_late_partitions(limit, former)
-        if not late:
+        doubtful = self._list_doubtful_partitions(limit, former)
+        if not doubtful:
             return ""
         return (
             f"the table is another one than that of window {former['window']['label']}, and begins with the "
             f"oldest record that Kafka had: its first record is not known to be from before "
-            f"{limit:%Y-%m-%d %H:%M} UTC in Kafka partitions {', '.join(map(str, late))}"
+            f"{limit:%Y-%m-%d %H:%M} UTC in Kafka partitions {', '.join(map(str, doubtful))}"
         )
 
     def _find_former(self, window: Window, current: Manifest | None) -> Manifest | None:
@@ -106,7 +106,7 @@ class Replacement:
         accepted = manifest.get("accepted") or {}
         return is_of_table and manifest["status"] != INCOMPLETE and not accepted.get("sentences")
 
-    def _list_late_partitions(self, limit: datetime, former: Manifest) -> list[int]:
+    def _list_doubtful_partitions(self, limit: datetime, former: Manifest) -> list[int]:
         """Return the Kafka partitions whose first record is not known to be from before then.
 
         A time before the first valid event time is of a clock that is wrong, and doesn't count.
@@ -115,12 +115,12 @@ class Replacement:
         valid_since, _ = EventTime(query.contract, query.table).valid_bounds()
         known = [int(partition) + 1 for partition in former["source"]["offsets"]]
         count = max(self.completeness.partition_count, *known, 0)
-        late = []
+        doubtful = []
         for partition in range(count):
             first = self._first_times.get(partition)
             if first is None or not to_micros(valid_since) <= first < to_micros(limit):
-                late.append(partition)
-        return late
+                doubtful.append(partition)
+        return doubtful
 
     @cached_property
     def _first_times(self) -> dict[int, int]:

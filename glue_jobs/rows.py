@@ -43,7 +43,7 @@ class WindowFrame:
     frame: DataFrame
     partitions: int
     #: Columns that the executors hash when they write them.
-    hashed_late: frozenset[str] = frozenset()
+    hashed_on_write: frozenset[str] = frozenset()
     #: The groups of an aggregate, including suppressed ones; None for lines.
     groups: DataFrame | None = None
 
@@ -60,7 +60,7 @@ class ExportQuery:
     table: PinnedTable
     windows: list[Window]
     #: The key of pseudonyms; empty if nothing is hashed.
-    key: bytes
+    key: bytes = attrs.field(repr=False)
     catalog: SourceCatalog
 
     def window(self, window: Window) -> WindowQuery:
@@ -181,7 +181,7 @@ class WindowQuery:
         contract = self.contract
         first = next(column for column in contract.columns if column.name == contract.delivery.order_by[0])
         files = self.export.files.of_window(self.window)
-        late = _find_hashed_late(contract)
+        hashed_on_write = _find_hashed_on_write(contract)
         rows = sum(file.rows for file in files)
         layout = None
         if first.field and _are_keys_in_ranges(contract, first):
@@ -199,15 +199,15 @@ class WindowQuery:
             partitions = layout.partitions
             events = layout.spread(self._select_valid_events(), F.col(first.field))
             lines = self._to_lines(with_latest_flag(events, contract.deduplicate, within=(ranges.BUCKET,)))
-            values = self._treat_values(lines, late)
+            values = self._treat_values(lines, hashed_on_write)
         else:
             partitions = ranges.count_partitions(rows, self._parallelism)
             lines = self._deduplicate_and_explode(partitions)
-            values = self._treat_values(lines, late)
+            values = self._treat_values(lines, hashed_on_write)
             values = values.repartitionByRange(partitions, F.col(first.name).asc_nulls_first())
         if layout is None or not _is_ordered_by_key(contract):
-            values = values.sortWithinPartitions(*self._build_total_order(late))
-        return WindowFrame(self._add_counters(values, late), partitions, late)
+            values = values.sortWithinPartitions(*self._build_total_order(hashed_on_write))
+        return WindowFrame(self._add_counters(values, hashed_on_write), partitions, hashed_on_write)
 
     def _plan_groups(self) -> WindowFrame:
         contract = self.contract
@@ -247,31 +247,31 @@ class WindowQuery:
         inside = F.lit(True) if self._window_first else self._event_time.is_inside(self.window)
         return to_lines(events, self.contract, inside)
 
-    def _treat_values(self, lines: DataFrame, hashed_late: frozenset[str]) -> DataFrame:
+    def _treat_values(self, lines: DataFrame, hashed_on_write: frozenset[str]) -> DataFrame:
         """Replace the source's columns with the contract's.
 
         In rows without a delivered line, their values mean nothing.
         """
         values = []
         for column in self.contract.columns:
-            is_late = column.name in hashed_late
+            is_hashed_on_write = column.name in hashed_on_write
             spark_type = self.export.types[column.name].dataType
-            guarded = is_late or columns.may_fail(column, spark_type)
+            guarded = is_hashed_on_write or columns.may_fail(column, spark_type)
             value = _null_unless_delivered(column) if guarded else columns.read_raw_value(column)
-            if not is_late:
+            if not is_hashed_on_write:
                 value = columns.treat_value(column, value, spark_type, self.export.key, _is_delivered())
             values.append(value.alias(column.name))
         carried = [name for name in (*outcomes.COUNTED, ranges.BUCKET, POSITION) if name in lines.columns]
         return lines.select(*carried, *values)
 
-    def _add_counters(self, values: DataFrame, hashed_late: frozenset[str] = frozenset()) -> DataFrame:
+    def _add_counters(self, values: DataFrame, hashed_on_write: frozenset[str] = frozenset()) -> DataFrame:
         """Return what executors write and count: the contract's columns, and those of `outcomes`."""
         failed = [~F.expr(check.each_row) for check in self.contract.check if check.each_row]
         flags = [F.when(_is_delivered(), bits).alias(name) for name, bits in _flag_conditions(failed).items()]
         cells = []
         for column in self.contract.columns:
-            is_late = column.name in hashed_late
-            cell = F.col(column.name) if is_late else self._build_cell(column).alias(column.name)
+            is_hashed_on_write = column.name in hashed_on_write
+            cell = F.col(column.name) if is_hashed_on_write else self._build_cell(column).alias(column.name)
             cells.append(cell)
         counted = [name for name in outcomes.COUNTED if name in values.columns]
         return values.select(*cells, *counted, *flags)
@@ -286,13 +286,13 @@ class WindowQuery:
             return F.when(F.octet_length(value) > csv.LONGEST_TEXT, cut).otherwise(value)
         return value.cast("string") if csv.is_written_by_spark(column) else value
 
-    def _build_total_order(self, hashed_late: frozenset[str] = frozenset()) -> list[Expression]:
+    def _build_total_order(self, hashed_on_write: frozenset[str] = frozenset()) -> list[Expression]:
         order_by = self.contract.delivery.order_by
         rest = [column.name for column in self.contract.columns if column.name not in order_by]
         # The order of values that are hashed later would reveal something about them. Kafka's order decides
         # instead.
-        names = [name for name in (*order_by, *rest) if name not in hashed_late]
-        if hashed_late:
+        names = [name for name in (*order_by, *rest) if name not in hashed_on_write]
+        if hashed_on_write:
             names += [outcomes.PARTITION, outcomes.OFFSET_MIN]
             if self.contract.explode:
                 names.append(POSITION)
@@ -334,7 +334,7 @@ def _is_untouched(column: Column) -> bool:
     return column.field is not None and is_kept and column.type in ("text", "integer", "date", "timestamp")
 
 
-def _find_hashed_late(contract: Contract) -> frozenset[str]:
+def _find_hashed_on_write(contract: Contract) -> frozenset[str]:
     """Return the columns that executors can hash when they write: the file isn't sorted by them, and no check
     names them.
     """

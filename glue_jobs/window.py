@@ -255,7 +255,9 @@ class WindowExport:
         query = run.query.window(self.window)
         with self._phase("compute"), name_expressions(partial(find_failing_expressions, query)):
             frame = query.rows()
-            form = CsvFormat(self.contract.columns, self.contract.delivery, frame.hashed_late, run.query.key)
+            form = CsvFormat(
+                self.contract.columns, self.contract.delivery, frame.hashed_on_write, run.query.key
+            )
             stored = write_file(frame.frame, frame.partitions, run.bucket, key, form)
         # boto3 retries a request without an answer, so S3 may have begun two uploads.
         for unfinished, upload_id in run.bucket.uploads(folder):
@@ -397,7 +399,7 @@ class WindowExport:
         now = run.clock()
         run.record.require_time(now)
         fence = Fence(run.table.current_since, run.record.started_at, run.record.id)
-        return manifest.build_first_generation(result, fence, now)
+        return manifest.build_manifest(result, fence, now)
 
     def _describe(self, state: str, visible: Manifest) -> dict[str, Any]:
         return describe_window(self.window, state, visible)

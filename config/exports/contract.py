@@ -127,11 +127,15 @@ class Explode:
     alias: str = setting("The name of an item in fields and expressions.", name="as", form=NAME)
 
 
+#: What happens to personal data. What each leaves is in `columns.treat_value`.
+Treatment = Literal["keep", "drop", "mask", "hash", "generalise"]
+#: What `generalise` leaves of a value.
+Generalisation = Literal["year", "month", "prefix", "bucket"]
+
+
 @attrs.frozen
 class Personal:
-    treatment: Literal["keep", "drop", "mask", "hash", "generalise"] = setting(
-        "What happens to the value before it is exported."
-    )
+    treatment: Treatment = setting("What happens to the value before it is exported.")
     kind: Literal["email", "phone", "name", "text", "id"] | None = setting(
         "For hash: how spellings of a value are normalised. With the same kind and key, a value has the "
         "same pseudonym in every export.",
@@ -140,9 +144,7 @@ class Personal:
     visible: int | None = setting(
         "For mask: how many of the last characters stay readable.", default=None, minimum=0, maximum=8
     )
-    to: Literal["year", "month", "prefix", "bucket"] | None = setting(
-        "For generalise: what is left of the value.", default=None
-    )
+    to: Generalisation | None = setting("For generalise: what is left of the value.", default=None)
     size: int | None = setting(
         "For prefix: the number of characters. For bucket: the width of a bucket.", default=None, minimum=1
     )

@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from config.exports.contract import Column, Contract, Personal
+from config.exports.contract import Column, Contract, Generalisation, Personal, Treatment
 from config.forms import CARD, EMAIL, IBAN, PHONE
 
 Finding = tuple[str, str]
 
 #: Which keys of `personal` a treatment needs; all others must be absent.
-_NEEDS: dict[str, set[str]] = {
+KEYS_OF_TREATMENTS: dict[Treatment, set[str]] = {
     "keep": {"reason"},
     "drop": set(),
     "mask": {"visible"},
@@ -24,6 +24,13 @@ _NEEDS: dict[str, set[str]] = {
 #: The kinds of values that the scan of the finished file knows.
 SCANNED = (EMAIL, PHONE, IBAN, CARD)
 _SIZED = {"prefix", "bucket"}
+#: The type of a column that is generalised.
+TYPES_AFTER: dict[Generalisation, str] = {
+    "year": "integer",
+    "month": "text",
+    "prefix": "text",
+    "bucket": "integer",
+}
 
 
 def personal_is_complete(contract: Contract) -> Iterator[Finding]:
@@ -40,7 +47,7 @@ def personal_is_complete(contract: Contract) -> Iterator[Finding]:
 
 
 def _check_personal(personal: Personal, column: Column) -> Iterator[Finding]:
-    needed_keys = set(_NEEDS[personal.treatment])
+    needed_keys = set(KEYS_OF_TREATMENTS[personal.treatment])
     if personal.to in _SIZED and personal.treatment == "generalise":
         needed_keys.add("size")
     for name in ("kind", "visible", "to", "size", "reason"):
@@ -70,10 +77,8 @@ def _check_personal(personal: Personal, column: Column) -> Iterator[Finding]:
 def _find_type_after(personal: Personal) -> str | None:
     if personal.treatment in ("mask", "hash"):
         return "text"
-    if personal.treatment == "generalise":
-        return {"year": "integer", "month": "text", "prefix": "text", "bucket": "integer"}.get(
-            personal.to or ""
-        )
+    if personal.treatment == "generalise" and personal.to is not None:
+        return TYPES_AFTER[personal.to]
     return None
 
 

@@ -1,6 +1,6 @@
 """Time windows: days, ISO weeks, months and quarters, which begin and end at local midnight.
 
-They are half-open, so each instant is in exactly one window of a kind. Code that depends on the kind uses
+They are half-open, so each instant is in exactly one window of a kind. This module distinguishes kinds by
 `match`, so mypy reports each function that must be extended for a new kind.
 """
 

@@ -88,7 +88,7 @@ def _load_contract(name: str) -> Contract:
 def _build_manifest(
     contract: Contract, day: date, rows: int, before: dict[str, Any] | None
 ) -> dict[str, Any]:
-    document = manifest.build_first_generation(
+    document = manifest.build_manifest(
         _build_result(contract, day, rows, manifest.describe_previous(before) if before else None),
         Fence(_COMMITTED, _STARTED, _RUN),
         _STARTED + timedelta(seconds=55),

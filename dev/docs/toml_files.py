@@ -20,7 +20,7 @@ from dev.docs.markdown import format_code
 
 _KINDS = {str: "text", int: "whole number", bool: "true or false", date: "date"}
 #: Treatment, its other keys, the type it leaves, and what is left.
-_TREATMENTS = [
+TREATMENTS = [
     (
         "keep",
         "`reason`, `may_contain`",
@@ -136,7 +136,7 @@ def build_contract_page() -> str:
     rules = _list_rules(contract_rules.RULES)
     treatments = markdown.format_table(
         ["`treatment`", "other keys", "column's `type`", "what is left"],
-        [(format_code(row[0]), *row[1:]) for row in _TREATMENTS],
+        [(format_code(row[0]), *row[1:]) for row in TREATMENTS],
     )
     spellings = markdown.format_table(
         ["`kind`", "how spellings of a value are normalised before hashing"], _SPELLINGS

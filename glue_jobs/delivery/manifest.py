@@ -131,8 +131,8 @@ def read_fence(manifest: Manifest) -> Fence:
     return Fence(datetime.fromisoformat(since), datetime.fromisoformat(started), run_id)
 
 
-def build_first_generation(result: WindowResult, fence: Fence, now: datetime) -> Manifest:
-    """Return the manifest of a window that was never published before."""
+def build_manifest(result: WindowResult, fence: Fence, now: datetime) -> Manifest:
+    """Return the manifest as that of a first generation. `build_next_generation` makes it the next one."""
     contract = result.contract
     delivery = contract.delivery
     files = [attrs.asdict(file) for file in result.files]

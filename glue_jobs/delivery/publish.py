@@ -140,7 +140,13 @@ class Outcome:
 
 @attrs.define
 class Publication:
-    """The attempt of one run to publish one window."""
+    """The attempt of one run to publish one window.
+
+    The write of the manifest has one of four outcomes: S3 accepted it; S3 refused it; nobody knows, because
+    the answer was lost; or it was refused as a repetition, after a first write whose answer was lost. After
+    the last two, `may_be_visible` stays true until another manifest is there that this run didn't want to
+    replace: from then on, S3 refuses what may still be on its way.
+    """
 
     location: WindowLocation
     run: RunRecord

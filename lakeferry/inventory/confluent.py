@@ -60,8 +60,10 @@ class _Listing:
         )
 
     def _list_hidden(self) -> Iterator[Item]:
-        """Confluent leaves out of its lists what the key's owner may not see, and answers as if there were no
-        more. On an existing cluster, everything is in its environment, and the key's owner owns the accounts.
+        """Yield one unknown item, without a kind, unless the key's owner is proved to see everything.
+
+        Confluent leaves out of its lists what the owner may not see, and answers as if there were no more. On
+        an existing cluster, everything is in its environment, and the key's owner owns the accounts.
         """
         confluent = self.ctx.deployment.created_confluent
         try:

@@ -120,13 +120,14 @@ def require_possible(ctx: DeploymentContext, planned: Planned) -> None:
         stack for stack in policies.stacks if stack.is_in_progress and stack.status != "DELETE_IN_PROGRESS"
     ]:
         raise CommandFailed("STACK-BUSY", ", ".join(f"{stack.name} is {stack.status}" for stack in busy))
-    unreachable = [
+    # An unknown item without a kind stands for everything that the login may not see.
+    hidden = [
         item
         for item in planned.to_keep
         if item.verdict is Verdict.UNKNOWN and item.system != AWS and not item.kind
     ]
-    if unreachable and policies.stacks:
-        raise CommandFailed("VENDOR-REFUSED", "; ".join(f"{item.system} {item.why}" for item in unreachable))
+    if hidden and policies.stacks:
+        raise CommandFailed("VENDOR-REFUSED", "; ".join(f"{item.system} {item.why}" for item in hidden))
     require_same_tenants(ctx, policies.stacks)
     require_own_contents(ctx, planned.to_delete, policies.stacks)
 

@@ -267,7 +267,7 @@ class ExistenceChecker:
     def _answer_hidden(self, known: KnownResource, error: LakeferryError) -> Existence:
         """Return the answer for an object that the login may not be allowed to see.
 
-        Raises the error if that is no reason.
+        Raises the error unless a repair can safely create the object.
         """
         is_hidden = isinstance(error, NotFound) or error.kind.code.endswith(_UNSEEN)
         if self.deleting or not is_hidden or not self._open_vendor(known).NAMES_ARE_UNIQUE:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Final
+from typing import Final, assert_never
 from zoneinfo import ZoneInfo
 
 import attrs
@@ -129,21 +129,30 @@ class Query:
     def _write_value(self, column: Column) -> str:
         raw = write_raw(column)
         personal = column.personal
-        if personal and personal.treatment == "hash":
-            return f"pseudonym(CAST({raw} AS STRING), '{personal.kind or 'text'}')"
-        if personal and personal.treatment == "mask":
-            return _mask(raw, personal.visible or 0)
-        if personal and personal.treatment == "generalise":
-            raw = _generalise(raw, personal)
-        elif self.types.get(raw) == "float":
-            raw = f"CAST({raw} AS STRING)"
-        return f"CAST({raw} AS {_SQL_TYPES.get(column.type, column.type)})"
+        if personal is None or personal.treatment == "keep":
+            if self.types.get(raw) == "float":
+                raw = f"CAST({raw} AS STRING)"
+            return _cast(raw, column)
+        match personal.treatment:
+            case "hash":
+                return f"pseudonym(CAST({raw} AS STRING), '{personal.kind or 'text'}')"
+            case "mask":
+                return _mask(raw, personal.visible or 0)
+            case "generalise":
+                return _cast(_generalise(raw, personal), column)
+            case "drop":
+                raise ValueError(f"column {column.name} is dropped, and has no value to export")
+        assert_never(personal.treatment)
 
 
 def write_raw(column: Column) -> str:
     """Return the SQL of the column's value as the source or the contract's expression gives it."""
     text = column.expression or column.measure
     return f"({text})" if text else quote(column.field or column.name)
+
+
+def _cast(value: str, column: Column) -> str:
+    return f"CAST({value} AS {_SQL_TYPES.get(column.type, column.type)})"
 
 
 def quote(path: str) -> str:
@@ -164,10 +173,15 @@ def _mask(raw: str, visible: int) -> str:
 
 
 def _generalise(raw: str, personal: Personal) -> str:
-    if personal.to == "year":
-        return f"year({raw})"
-    if personal.to == "month":
-        return f"date_format({raw}, 'yyyy-MM')"
-    if personal.to == "prefix":
-        return f"left(trim({raw}), {personal.size or 1})"
-    return f"({raw} - pmod({raw}, {personal.size or 1}))"
+    match personal.to:
+        case "year":
+            return f"year({raw})"
+        case "month":
+            return f"date_format({raw}, 'yyyy-MM')"
+        case "prefix":
+            return f"left(trim({raw}), {personal.size or 1})"
+        case "bucket":
+            return f"({raw} - pmod({raw}, {personal.size or 1}))"
+        case None:
+            raise ValueError("generalise needs `to`")
+    assert_never(personal.to)

@@ -121,8 +121,10 @@ class RestClient:
         except NotFound:
             return None
         except Denied as denied:
-            is_key = DEAD_KEY in denied.what.lower() or denied.kind is not confluent_errors.AUTH_SCOPE
-            if is_key or self.require_sight is None:
+            is_role_missing = (
+                denied.kind is confluent_errors.AUTH_SCOPE and DEAD_KEY not in denied.what.lower()
+            )
+            if not is_role_missing or self.require_sight is None:
                 raise
             self.require_sight(
                 container or Container(params.get("environment", ""), params.get("spec.kafka_cluster", ""))

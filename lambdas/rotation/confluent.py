@@ -102,14 +102,14 @@ class ConfluentApiKey:
         expected_fields = replace_key({**identity, **context.current.fields}, _read_key(pending))
         return hide_fields(expected_fields) != pending.fields
 
-    def list_replaced(self, context: RotationContext, *, in_grace: bool) -> Replaced:
+    def list_replaced(self, context: RotationContext, *, include_in_grace: bool) -> Replaced:
         owner = context.current.get_text(_ACCOUNT) or self._find_owner(context)
         managed = self._list_managed_keys(context, owner)
         ids_in_use = _list_ids(context.current, context.pending)
         replaced_ids = []
         for key in managed:
             is_replaced = key.id not in ids_in_use
-            if is_replaced and (in_grace or _is_revocable(context, key, managed)):
+            if is_replaced and (include_in_grace or _is_revocable(context, key, managed)):
                 replaced_ids.append(key.id)
         return Replaced(replaced_ids, [])
 

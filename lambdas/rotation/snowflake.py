@@ -151,7 +151,7 @@ class SnowflakeKeyPair:
         expected_fields = secret_fields.remove_key(_list_kept_fields(context.current))
         return expected_fields != secret_fields.remove_key(pending.fields)
 
-    def list_replaced(self, context: RotationContext, *, in_grace: bool) -> Replaced:
+    def list_replaced(self, context: RotationContext, *, include_in_grace: bool) -> Replaced:
         kept_fingerprints = {
             self._keys.read_fingerprint(version) for version in (context.current, context.pending)
         }
@@ -162,7 +162,7 @@ class SnowflakeKeyPair:
             is_grace_over = self._is_grace_over(context, fingerprint)
             if is_grace_over is None:
                 unmanaged.append(fingerprint)
-            elif is_grace_over or in_grace:
+            elif is_grace_over or include_in_grace:
                 managed.append(fingerprint)
         return Replaced(managed, unmanaged)
 

@@ -76,11 +76,11 @@ class Rotation:
         period.
         """
         context, strategy = self.open(secret_id)
-        return self._revoke(context, strategy, in_grace=True)
+        return self._revoke(context, strategy, include_in_grace=True)
 
     def revoke_expired(self, secret_ids: Sequence[str]) -> dict[str, Any]:
-        """Revoke replaced keys whose grace period is over. A secret whose rotation began today is left for
-        the next call.
+        """Revoke replaced keys whose grace period is over. A secret whose rotation began in
+        the last 24 hours is left for the next call.
 
         An error of one secret doesn't stop the others. At the end, raises the first LakeferryError.
         """
@@ -98,18 +98,20 @@ class Rotation:
 
     def _revoke_expired(self, secret_id: str) -> dict[str, Any]:
         context, strategy = self.open(secret_id)
-        nothing_revoked = {"secret": context.described.name, "revoked": [], "rotating": True}
+        left_for_next_call = {"secret": context.described.name, "revoked": [], "rotating": True}
         if context.is_rotating:
-            return nothing_revoked
+            return left_for_next_call
         try:
-            return self._revoke(context, strategy, in_grace=False) | {"rotating": False}
+            return self._revoke(context, strategy, include_in_grace=False) | {"rotating": False}
         except Refused as refused:
             if refused.kind is not rotation_errors.CHANGED:
                 raise
-            return nothing_revoked
+            return left_for_next_call  # a rotation has just changed its versions
 
-    def _revoke(self, context: RotationContext, strategy: Strategy, *, in_grace: bool) -> dict[str, Any]:
-        replaced = strategy.list_replaced(context, in_grace=in_grace)
+    def _revoke(
+        self, context: RotationContext, strategy: Strategy, *, include_in_grace: bool
+    ) -> dict[str, Any]:
+        replaced = strategy.list_replaced(context, include_in_grace=include_in_grace)
         if replaced.managed:
             if not strategy.authenticates(context.current):
                 raise Refused(rotation_errors.NOTHING_LEFT, f"secret {context.described.name}")

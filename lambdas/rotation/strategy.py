@@ -73,9 +73,9 @@ class Strategy(Protocol):
         copied them.
         """
 
-    def list_replaced(self, context: RotationContext, *, in_grace: bool) -> Replaced:
-        """Return the keys that may be revoked: all replaced keys if `in_grace`, else only those whose grace
-        period is over.
+    def list_replaced(self, context: RotationContext, *, include_in_grace: bool) -> Replaced:
+        """Return the keys that may be revoked: all replaced keys if `include_in_grace`, else only those whose
+        grace period is over.
         """
 
     def revoke(self, context: RotationContext, keys: Sequence[str]) -> None:

@@ -1,10 +1,15 @@
 """The versions of a secret with their staging labels, and which of their keys may be revoked.
 
-A replaced key may be revoked when its grace period is over. The grace period begins when the next version
-becomes current. Secrets Manager stores that time for the last rotation only. For any other version, the
-latest possible time is assumed: PENDING_LIFE after the version was created. If a rotation takes longer than
-that, its version gets a label with the time just before it becomes current, and PENDING_LIFE counts from that
-time. Keys older than the previous one were replaced when the previous version became current, or earlier.
+A replaced key may be revoked when its grace period is over, which begins when the next version becomes
+current. Of that time, this is assumed:
+
+- the last rotation: the time that Secrets Manager stores
+- an earlier one: PENDING_LIFE after the version was created, the latest time at which it can have become
+  current
+- one that took longer than PENDING_LIFE: its version has a label with the time just before it became current,
+  and PENDING_LIFE counts from that time
+
+Keys older than the previous one were replaced when the previous version became current, or earlier.
 """
 
 from __future__ import annotations
@@ -273,7 +278,7 @@ class Policy:
 
 @attrs.frozen
 class RotationContext:
-    """The versions of a secret during a rotation.
+    """The versions of a secret while keys are rotated or revoked.
 
     `token` is the id of the version that becomes current; `pending` is None while this version has no value.
     """
@@ -313,7 +318,7 @@ class RotationContext:
             raise Refused(rotation_errors.CHANGED, f"secret {self.described.name}")
 
     def needs_time_label(self, pending: Version) -> bool:
-        """Return whether the version is so old that it becomes current later than `_replaced_by` assumes
+        """Return whether the version is so old that it becomes current later than is assumed
         without a label.
         """
         return self.now() > self._compute_known_since(pending) + PENDING_LIFE

@@ -28,9 +28,7 @@ NOW = datetime(2026, 11, 16, 6, 15, tzinfo=UTC)
 
 def made(delivered: WindowResult, current: Manifest | None = None) -> Manifest:
     fence = Fence(delivered.table.current_since, NOW, delivered.run_id)
-    document = manifest.build_next_generation(
-        manifest.build_first_generation(delivered, fence, NOW), current, NOW
-    )
+    document = manifest.build_next_generation(manifest.build_manifest(delivered, fence, NOW), current, NOW)
     assert json.loads(json.dumps(document)) == document
     return document
 

@@ -78,14 +78,14 @@ def test_a_window_is_published_again_until_the_moment_at_which_restate_for_days_
     assert planned(rule(), over, published=days(1, 2, 3)) == [3, 2]
 
 
-def test_an_unfinished_window_is_taken_however_old_it_is():
+def test_a_window_to_check_is_taken_however_old_it_is():
     found = plan(
         rule(restate_for_days=0),
         NIGHT + 4 * DAY,
         published=days(1, 2, 3, 4, 5),
         skipped=set(),
         tried={"2026-11-02": "run-1"},
-        unfinished=days(2, 9),
+        to_check=days(2, 9),
     )
     assert [window.label for window in found] == days(2)
 
@@ -124,7 +124,7 @@ FAILED = {"state": "failed", "exit_code": 9}
         ([record(working_on="a"), record(("a", COMPLETE))], True, set()),
     ],
 )
-def test_windows_are_unfinished_until_a_run_succeeds(records, keeps_table, expected):
+def test_windows_are_to_check_until_a_run_succeeds(records, keeps_table, expected):
     assert runs.list_windows_to_check(records, keeps_table=keeps_table) == expected
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 from decimal import Decimal
+from typing import assert_never
 
 from config.exports.contract import Column, Contract, Personal
 from glue_jobs.delivery import manifest
@@ -141,23 +142,36 @@ def column_type(column: Column) -> str:
 
 
 def treatment(personal: Personal | None, text: int) -> str:
-    match personal:
-        case None:
-            return "none"
-        case Personal(treatment="keep"):
+    if personal is None:
+        return "none"
+    match personal.treatment:
+        case "keep":
             return f"left as it is: {prose(personal.reason or '', text)}"
-        case Personal(treatment="mask"):
+        case "mask":
             visible = f"masked, the last {count(personal.visible or 0, 'character')} can be read"
             return visible if personal.visible else "masked altogether"
-        case Personal(treatment="hash"):
+        case "hash":
             return "replaced by a pseudonym; equal values stay equal"
-    left = {
-        "year": "only the year is left",
-        "month": "only year and month are left",
-        "prefix": f"only the first {count(personal.size or 1, 'character')} left",
-        "bucket": f"rounded down to steps of {number(personal.size or 1)}",
-    }
-    return left[personal.to or "year"]
+        case "generalise":
+            return _describe_generalised(personal)
+        case "drop":
+            raise ValueError("a dropped column is not in the file")
+    assert_never(personal.treatment)
+
+
+def _describe_generalised(personal: Personal) -> str:
+    match personal.to:
+        case "year":
+            return "only the year is left"
+        case "month":
+            return "only year and month are left"
+        case "prefix":
+            return f"only the first {count(personal.size or 1, 'character')} left"
+        case "bucket":
+            return f"rounded down to steps of {number(personal.size or 1)}"
+        case None:
+            raise ValueError("generalise needs `to`")
+    assert_never(personal.to)
 
 
 def events(result: WindowResult, text: int) -> list[tuple[str, int]]:

@@ -106,17 +106,17 @@ def instant(moment: datetime, zone: str) -> str:
     return f"{day(local)}, {local:%H:%M} ({zone})"
 
 
-def window(one: Window, rule: WindowRule) -> str:
+def window(span: Window, rule: WindowRule) -> str:
     """Return a window in words, like: Week 46 of 2026: Monday 9 November to Sunday 15 November 2026,
     Europe/Berlin.
     """
-    first = one.first_day
-    last = find_next_window(one, rule).first_day - timedelta(days=1)
+    first = span.first_day
+    last = find_next_window(span, rule).first_day - timedelta(days=1)
     if rule.every == "day":
         return f"{day(first)}, {rule.zone}"
-    span = f"{day(first, year=first.year != last.year)} to {day(last)}"
-    name = label(one.label)
-    return f"{name[0].upper()}{name[1:]}: {span}, {rule.zone}"
+    days = f"{day(first, year=first.year != last.year)} to {day(last)}"
+    name = label(span.label)
+    return f"{name[0].upper()}{name[1:]}: {days}, {rule.zone}"
 
 
 def label(text: str) -> str:
