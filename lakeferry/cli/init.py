@@ -33,13 +33,20 @@ def init(
     region: Annotated[
         str | None, typer.Option(help="The AWS region of the deployment and of the Kafka cluster.")
     ] = None,
-    database: Annotated[
+    tables: Annotated[
         str | None,
         typer.Option(
-            help="The Glue database of tables that exist, which only exports are deployed for, or none."
+            help="Tables that exist, for which only exports are deployed: their Glue database, or, if "
+            "Confluent stores them, its REST Catalog Endpoint; or none."
         ),
     ] = None,
-    bucket: Annotated[str | None, typer.Option(help="The bucket that these tables are in.")] = None,
+    bucket: Annotated[str | None, typer.Option(help="The bucket that the tables in Glue are in.")] = None,
+    tableflow_key: Annotated[
+        str | None,
+        typer.Option(
+            help="The name of the secret with a Tableflow API key that may read the tables at Confluent."
+        ),
+    ] = None,
     environment: Annotated[
         str | None, typer.Option(help="The Confluent environment: new, or the id of an existing one.")
     ] = None,
@@ -47,7 +54,7 @@ def init(
         str | None, typer.Option(help="The name of the existing environment.")
     ] = None,
     cluster: Annotated[
-        str | None, typer.Option(help="The Kafka cluster: new, or the id of one in that environment.")
+        str | None, typer.Option(help="The Kafka cluster: new, or the id of one that exists.")
     ] = None,
     snowflake: Annotated[
         str | None, typer.Option(help="The Snowflake account as organization-account, or none.")
@@ -72,7 +79,8 @@ def init(
     from lakeferry.init import run
 
     flags = {
-        "name": name, "owner": owner, "region": region, "database": database, "bucket": bucket,
+        "name": name, "owner": owner, "region": region, "tables": tables, "bucket": bucket,
+        "tableflow_key": tableflow_key,
         "environment": environment, "environment_name": environment_name, "cluster": cluster,
         "snowflake": snowflake, "topics": topics, "schedule": schedule, "zone": zone,
         "recipients": recipients, "engineers": engineers,

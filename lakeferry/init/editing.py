@@ -15,7 +15,15 @@ from config.deployments.model import Deployment
 from config.exports import contracts
 from config.toml_lines import find_key_lines
 from lakeferry.init import template
-from lakeferry.init.questions import EXAMPLE, EXAMPLE_TOPICS, NEW, NONE, Answers, split_names
+from lakeferry.init.questions import (
+    EXAMPLE,
+    EXAMPLE_TOPICS,
+    NEW,
+    NONE,
+    Answers,
+    has_tables_at_confluent,
+    split_names,
+)
 from lakeferry.init.template import TomlValue, to_toml
 
 _HEADER: Final = re.compile(r"\s*\[\[?\s*([^\]]+?)\s*\]\]?\s*(#.*)?$")
@@ -29,10 +37,11 @@ def update(text: str, before: Deployment, defaults: Answers, answers: Answers) -
     for table, key in (("deployment", "name"), ("deployment", "owner"), ("aws", "region")):
         if key in changed:
             text = set_value(text, table, key, answers[key])
-    if before.source and changed & {"database", "bucket"} and answers["database"] != NONE:
-        text = set_value(text, "source", "glue_database", answers["database"])
-        text = set_value(text, "source", "tableflow_bucket", answers["bucket"])
-    text = _update_environment(text, answers, changed)
+    text = (
+        _update_source(text, answers, changed)
+        if before.source
+        else _update_environment(text, answers, changed)
+    )
     if "snowflake" in changed:
         text = _update_snowflake(text, before, answers)
     text = _update_exports(text, before, answers, changed)
@@ -44,6 +53,21 @@ def update(text: str, before: Deployment, defaults: Answers, answers: Answers) -
         # When the file was written, the schemas of its topics were not known.
         names = ", ".join(topic.name for topic in before.topics)
         text = "\n".join(filter(None, (text, template.write_exports({**answers, "topics": names}))))
+    return text
+
+
+def _update_source(text: str, answers: Answers, changed: set[str]) -> str:
+    """Change where the tables are. They stay in Glue or in Confluent's storage."""
+    of_answers = {"tables": "glue_database", "bucket": "tableflow_bucket"}
+    if has_tables_at_confluent(answers):
+        of_answers = {
+            "tables": "catalog_uri",
+            "cluster": "cluster_id",
+            "tableflow_key": "tableflow_key_secret",
+        }
+    for answer, key in of_answers.items():
+        if answer in changed:
+            text = set_value(text, "source", key, answers[answer])
     return text
 
 

@@ -15,6 +15,7 @@ import attrs
 
 from config.deployments import validation
 from config.deployments.model import Deployment
+from config.deployments.source_model import Source
 from config.exports import cron
 from config.forms import find_zone_problem
 from config.toml_model import Form
@@ -41,6 +42,15 @@ class Question:
 def _allow_word(word: str, form: Form) -> Callable[[str], str | None]:
     either = Form(f"{re.escape(word)}|{form.pattern}", f"{word}, or {form.description}")
     return either.problem
+
+
+def _check_tables(text: str) -> str | None:
+    form = validation.CATALOG_URI if "://" in text else validation.GLUE_DATABASE
+    return form.problem(text)
+
+
+def _check_key(text: str) -> str | None:
+    return validation.SECRET_NAME.problem(text) if text else "name the secret that has the key, never the key"
 
 
 def _check_topics(text: str) -> str | None:
@@ -77,12 +87,16 @@ def _check_all(text: str, check: Callable[[str], str | None]) -> str | None:
 _TEAM: Final = "engineers@example.com"
 QUESTIONS: Final = (
     Question(
-        "database",
-        "Do you have Tableflow tables in Glue already? Name their Glue database, or none",
-        _allow_word(NONE, validation.GLUE_DATABASE),
+        "tables",
+        "Do you have Tableflow tables already? Name their Glue database, or, if Confluent stores them, its "
+        "REST Catalog Endpoint (https://…), or none",
+        _check_tables,
         NONE,
     ),
     Question("bucket", "The bucket that these tables are in", _check_bucket, ""),
+    Question(
+        "tableflow_key", "Name of the secret with a Tableflow API key that may read them", _check_key, ""
+    ),
     Question("name", "What is the deployment called?", validation.NAME.problem, "lakeferry"),
     Question("owner", "Who owns it: a team or a role?", validation.tag_value, "data-platform team"),
     Question("region", "AWS region of the deployment and the Kafka cluster", validation.region, "eu-west-1"),
@@ -100,7 +114,7 @@ QUESTIONS: Final = (
     ),
     Question(
         "cluster",
-        "Kafka cluster: new, or the id of an existing one in that environment",
+        "Kafka cluster: new, or the id of an existing one",
         _allow_word(NEW, validation.CLUSTER_ID),
         NEW,
     ),
@@ -132,30 +146,48 @@ QUESTIONS: Final = (
 )
 
 
-_CLUSTER: Final = next(question for question in QUESTIONS if question.key == "cluster")
-
-
 def split_names(text: str) -> list[str]:
     return [part.strip() for part in text.split(",") if part.strip()]
+
+
+def has_tables(answers: Answers) -> bool:
+    """Return whether the tables exist, so that only exports are deployed."""
+    return answers["tables"] != NONE
+
+
+def has_tables_at_confluent(answers: Answers) -> bool:
+    return "://" in answers["tables"]
 
 
 def applies(question: Question, answers: Answers) -> bool:
     """Return whether the question applies, given these answers: only an existing environment has a name and
     may have a cluster, and with existing tables nothing is created at Confluent and Snowflake.
     """
-    has_tables = answers["database"] != NONE
+    in_environment = not has_tables(answers) and answers["environment"] != NEW
     match question.key:
         case "bucket":
-            return has_tables
+            return has_tables(answers) and not has_tables_at_confluent(answers)
+        case "tableflow_key":
+            return has_tables_at_confluent(answers)
         case "environment" | "snowflake":
-            return not has_tables
-        case "environment_name" | "cluster":
-            return not has_tables and answers["environment"] != NEW
+            return not has_tables(answers)
+        case "environment_name":
+            return in_environment
+        case "cluster":
+            return in_environment or has_tables_at_confluent(answers)
     return True
 
 
+def suggest_region(answers: Answers) -> str:
+    """Return the default of the region: that of the tables, if their answer says it."""
+    if has_tables_at_confluent(answers) and not _check_tables(answers["tables"]):
+        return answers["tables"].split(".")[1]
+    return answers["region"]
+
+
 def uses_existing_cluster(answers: Answers) -> bool:
-    return applies(_CLUSTER, answers) and answers["cluster"] != NEW
+    """Return whether topics of a cluster that exists become tables."""
+    return not has_tables(answers) and NEW not in (answers["environment"], answers["cluster"])
 
 
 def list_problems(answers: Answers) -> list[tuple[str, str]]:
@@ -166,7 +198,9 @@ def list_problems(answers: Answers) -> list[tuple[str, str]]:
         if applies(question, answers)
     ]
     problems = [(key, problem) for key, problem in checked if problem]
-    if answers["database"] != NONE and answers["topics"] == EXAMPLE:
+    if has_tables_at_confluent(answers) and answers["cluster"] == NEW:
+        problems.append(("cluster", "name the cluster whose tables these are, lkc-…"))
+    if has_tables(answers) and answers["topics"] == EXAMPLE:
         problems.append(("topics", "name the tables to export, separated by commas: the example has its own"))
     if uses_existing_cluster(answers) and answers["topics"] == EXAMPLE:
         what = "name topics of the cluster, separated by commas: the example has its own cluster"
@@ -193,22 +227,37 @@ def _read_answers(deployment: Deployment) -> dict[str, str]:
         {"schedule": first.cron, "zone": first.zone, "recipients": _join(first.recipients)} if first else {}
     )
     confluent = deployment.confluent
-    source = deployment.source
     account = deployment.snowflake.account if deployment.snowflake and deployment.uses_snowflake else NONE
     return {
         "name": deployment.identity.name,
         "owner": deployment.identity.owner,
         "region": deployment.aws.region,
-        "database": (source.glue_database if source else None) or NONE,
-        "bucket": (source.tableflow_bucket if source else None) or "",
+        "tables": NONE,
+        "bucket": "",
+        "tableflow_key": "",
         "environment": (confluent.environment_id if confluent else None) or NEW,
         "environment_name": (confluent.environment_name if confluent else None) or "",
         "cluster": (confluent.cluster_id if confluent else None) or NEW,
         "snowflake": account,
         "topics": KEEP if deployment.topics else EXAMPLE,
         "engineers": _join(deployment.alerts.engineers),
+        **_read_source(deployment.source),
         **of_export,
     }
+
+
+def _read_source(source: Source | None) -> dict[str, str]:
+    """Return the answers that describe `[source]`."""
+    if source and source.glue:
+        return {"tables": source.glue.database, "bucket": source.glue.bucket}
+    if source and source.catalog:
+        catalog = source.catalog
+        return {
+            "tables": catalog.uri,
+            "cluster": catalog.cluster_id,
+            "tableflow_key": catalog.key_secret,
+        }
+    return {}
 
 
 def _join(addresses: list[str]) -> str:

@@ -182,10 +182,14 @@ def _collect_answers(
     if output.can_prompt and not yes:
         output.info(f"{clone.name}: press Enter to accept the default in brackets.")
         for question in QUESTIONS:
-            if question.key not in given_as_options and questions.applies(question, answers):
-                answers[question.key] = _ask(
-                    output, _adapt_to_clone(question, clone, before, answers), answers[question.key]
-                )
+            if question.key in given_as_options or not questions.applies(question, answers):
+                continue
+            default = answers[question.key]
+            if question.key == "region" and before is None:
+                default = questions.suggest_region(answers)
+            answers[question.key] = _ask(output, _adapt_to_clone(question, clone, before, answers), default)
+    elif "region" not in given_as_options and before is None:
+        answers["region"] = questions.suggest_region(answers)
     invalid = [
         *questions.list_problems(answers),
         *_find_unusable_cluster(flags, answers),
@@ -202,25 +206,29 @@ def _collect_answers(
 def _find_unusable_cluster(flags: Mapping[str, str | None], answers: Answers) -> Iterator[tuple[str, str]]:
     """Yield a problem if a cluster is given without its environment: a new one would be created instead."""
     cluster = flags.get("cluster")
-    if cluster not in (None, questions.NEW) and not questions.uses_existing_cluster(answers):
-        yield "cluster", "needs --environment and --environment-name, and no --database"
+    is_used = questions.uses_existing_cluster(answers) or questions.has_tables_at_confluent(answers)
+    if cluster not in (None, questions.NEW) and not is_used:
+        yield "cluster", "needs --environment and --environment-name, and no --tables in Glue"
 
 
 def _find_changed_origin(before: Deployment | None, answers: Answers) -> Iterator[tuple[str, str]]:
     """Yield a problem if a file that creates its cluster would name existing tables, or the other way
     round.
     """
-    has_tables = answers["database"] != questions.NONE
-    if before is not None and before.source and before.source.catalog:
-        yield (
-            "stage",
-            "the file reads tables in Confluent's storage, and init doesn't change such a file. Edit it: an "
-            "export is an [[exports]] table",
-        )
-    elif before is not None and has_tables != (before.source is not None):
+    if before is None:
+        return
+    if questions.has_tables(answers) != (before.source is not None):
         what = "creates its own cluster" if before.confluent else "reads tables that exist"
-        yield "database", f"the file {what}, and can't become the other kind. Choose another --stage"
-    elif before is not None and before.confluent:
+        yield "tables", f"the file {what}, and can't become the other kind. Choose another --stage"
+    elif before.source:
+        at_confluent = before.source.catalog is not None
+        if questions.has_tables_at_confluent(answers) != at_confluent:
+            what = "in Confluent's storage" if at_confluent else "in Glue"
+            yield (
+                "tables",
+                f"the file reads tables {what}, and can't become the other kind. Choose another --stage",
+            )
+    elif before.confluent:
         is_shared = questions.uses_existing_cluster(answers)
         if is_shared != before.uses_existing_cluster:
             what = (
@@ -231,7 +239,7 @@ def _find_changed_origin(before: Deployment | None, answers: Answers) -> Iterato
 
 def _has_topics(answers: Answers) -> bool:
     """Return whether the topics exist, so that `lakeferry topics import` can write their schemas."""
-    return answers["database"] != questions.NONE or questions.uses_existing_cluster(answers)
+    return questions.has_tables(answers) or questions.uses_existing_cluster(answers)
 
 
 def _adapt_to_clone(
@@ -323,6 +331,8 @@ def _report(
     if deployment.snowflake and deployment.uses_snowflake:
         vendors.append("snowflake")
         secrets.append(deployment.snowflake.key_secret)
+    if deployment.source:
+        secrets += deployment.source.brought_keys.values()
     if secrets:
         output.print(
             "The keys themselves are not in this file. Store them in Secrets Manager as "

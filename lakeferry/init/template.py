@@ -17,6 +17,8 @@ from lakeferry.init.questions import (
     NEW,
     NONE,
     Answers,
+    has_tables,
+    has_tables_at_confluent,
     split_names,
     uses_existing_cluster,
 )
@@ -90,10 +92,10 @@ def render_file(stage: str, answers: Answers) -> str:
     parts = [
         _write_identity(stage, answers),
         _write_aws(answers),
-        _write_confluent(answers) if answers["database"] == NONE else _write_source(answers),
+        _write_source(answers) if has_tables(answers) else _write_confluent(answers),
         write_topics(answers),
     ]
-    if answers["snowflake"] != NONE and answers["database"] == NONE:
+    if answers["snowflake"] != NONE and not has_tables(answers):
         parts.append(_write_snowflake(answers))
     parts += [write_exports(answers), _write_alerts(answers)]
     return "\n".join(part for part in parts if part)
@@ -107,7 +109,7 @@ def write_topics(answers: Answers) -> str:
         second_table = _write_snowflake_table(second, answers)
         return EXAMPLE_COMMENT + _EXAMPLE.format(first=first_table, second=second_table)
     names = split_names(answers["topics"])
-    if answers["database"] != NONE:
+    if has_tables(answers):
         return "\n".join(_EXISTING.format(name=name) for name in names)
     if uses_existing_cluster(answers):
         return "\n".join(
@@ -126,7 +128,7 @@ def write_exports(answers: Answers) -> str:
     example = answers["topics"] == EXAMPLE
     topics = list(EXAMPLE_TOPICS) if example else split_names(answers["topics"])
     loaded, _ = contracts.load_all()
-    if answers["database"] != NONE or uses_existing_cluster(answers):
+    if has_tables(answers) or uses_existing_cluster(answers):
         without_schema = find_topics_without_schema(topics)
         topics = [topic for topic in topics if topic not in without_schema]
     chosen = [contract for contract in loaded if contract.source.topic in topics]
@@ -201,9 +203,16 @@ flink_max_cfu = 5
 
 
 def _write_source(answers: Answers) -> str:
+    if has_tables_at_confluent(answers):
+        return f"""\
+[source]
+catalog_uri = {to_toml(answers["tables"])}
+cluster_id = {to_toml(answers["cluster"])}
+tableflow_key_secret = {to_toml(answers["tableflow_key"])}  # its owner may read the topics, and no more
+"""
     return f"""\
 [source]
-glue_database = {to_toml(answers["database"])}
+glue_database = {to_toml(answers["tables"])}
 tableflow_bucket = {to_toml(answers["bucket"])}
 """
 
@@ -234,7 +243,7 @@ def _export(contract: Contract, answers: Answers) -> str:
     events.
     """
     first_day = ""
-    if answers["database"] == NONE and not uses_existing_cluster(answers):
+    if not has_tables(answers) and not uses_existing_cluster(answers):
         day = datetime.now(ZoneInfo(answers["zone"])).date()
         first_day = f"first_day = {day}  # a new deployment has no events of earlier windows\n"
     return f"""\

@@ -37,7 +37,7 @@ STAGE = "shop"
 DATABASE = "lkc-abc123"
 BUCKET = "acme-tableflow"
 ANSWERS = (
-    *("--database", DATABASE, "--bucket", BUCKET),
+    *("--tables", DATABASE, "--bucket", BUCKET),
     *("--topics", "sales_orders", "--zone", "Europe/Berlin"),
 )
 _WEEKS = {"start": datetime(2026, 11, 9, tzinfo=UTC), "end": datetime(2026, 11, 23, tzinfo=UTC)}

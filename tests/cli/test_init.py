@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 import pytest
 
 from config.deployments import deployment_file
+from config.deployments.source_model import CatalogSource
 from config.exports.check import NOT_JUDGED
 from config.project import ROOT
 from lakeferry.rehearsal.harness import talk
@@ -349,11 +350,11 @@ def environment(project):
 
 def test_on_a_terminal_questions_are_asked_with_defaults_and_wrong_answers_again(project):
     typed = [
-        ("database, or none [none]: ", "\n"), ("called? [lakeferry]: ", "\n"),
+        ("none [none]: ", "\n"), ("called? [lakeferry]: ", "\n"),
         ("role? [data-platform team]: ", "sales team\n"),
         ("cluster [eu-west-1]: ", "nowhere\n"), ("cluster [eu-west-1]: ", "eu-north-1\n"),
         ("one [new]: ", "env-abc123\n"), ("in Confluent: ", "lake\n"),
-        ("environment [new]: ", "\n"), ("none [none]: ", "\n"),
+        ("existing one [new]: ", "\n"), ("none [none]: ", "\n"),
         ("commas [example]: ", "unheard_of\n"), ("commas [example]: ", "\n"), ("fields [06:00]: ", "7:15\n"),
         ("zone? [UTC]: ", "\n"), ("none [engineers@example.com]: ", "none\n"),
         ("commas) [engineers@example.com]: ", "on-call@corp.test\n"),
@@ -381,7 +382,7 @@ def test_on_a_terminal_the_difference_is_shown_and_asked_about(project, answer, 
 
 
 def test_existing_tables_need_a_bucket_and_no_key(project):
-    tables = ("--database", "lkc-abc123", "--bucket", "acme-tableflow")
+    tables = ("--tables", "lkc-abc123", "--bucket", "acme-tableflow")
     result = project.run("init", "--stage", "shop", *MINE, *tables, "--topics", "sales_orders", "--json")
     assert result.code == 0, result.err
     made = plan_of(project, "shop")
@@ -458,7 +459,7 @@ def test_the_example_is_no_topic_of_an_existing_cluster(project):
 def test_exports_are_added_when_the_schemas_of_existing_tables_are_known(project, tmp_path):
     schema = project.root / "project" / "topics" / "sales_orders.avsc"
     kept = schema.rename(tmp_path / "kept.avsc")
-    tables = ("--database", "lkc-abc123", "--bucket", "acme-tableflow", "--topics", "sales_orders")
+    tables = ("--tables", "lkc-abc123", "--bucket", "acme-tableflow", "--topics", "sales_orders")
     try:
         first = project.run("init", "--stage", "shop", *MINE, *tables)
     finally:
@@ -473,15 +474,68 @@ def test_exports_are_added_when_the_schemas_of_existing_tables_are_known(project
 
 
 def test_existing_tables_are_named(project):
-    result = project.run("init", "--stage", "shop", *MINE, "--database", "lkc-abc123", "--json")
+    result = project.run("init", "--stage", "shop", *MINE, "--tables", "lkc-abc123", "--json")
     assert (result.code, result.document["code"]) == (2, "INIT-ANSWER")
     assert {mistake["key"] for mistake in result.document["details"]} == {"bucket", "topics"}
+
+
+CATALOG = (
+    "https://tableflow.eu-central-1.aws.confluent.cloud/iceberg/catalog"
+    "/organizations/9bb441c4-edef-46ac-8a41-c49e44a3fd9a/environments/env-abc123"
+)
+AT_CONFLUENT = (
+    *("--tables", CATALOG, "--cluster", "lkc-abc123"),
+    *("--tableflow-key", "shop/tableflow", "--topics", "sales_orders"),
+)
+
+
+def test_tables_at_confluent_need_their_cluster_and_the_name_of_a_key(project):
+    result = project.run("init", "--stage", "stored", *MINE, *AT_CONFLUENT, "--json")
+    assert result.code == 0, result.err
+    assert result.document["not_stored"] == ["shop/tableflow"]
+    made = plan_of(project, "stored")
+    assert (made.confluent, made.source.catalog) == (
+        None,
+        CatalogSource(CATALOG, "lkc-abc123", "shop/tableflow"),
+    )
+    assert made.aws.region == "eu-central-1"
+    assert [export.contract for export in made.exports] == ["weekly_sales", "weekly_sales_by_region"]
+    again = project.run("init", "--stage", "stored", "--yes", "--tableflow-key", "shop/reader", "--json")
+    assert again.code == 0, again.err
+    assert plan_of(project, "stored").source.catalog.key_secret == "shop/reader"
+    unchanged = project.run("init", "--stage", "stored", "--yes", "--json")
+    assert (unchanged.code, unchanged.document["written"]) == (0, False)
+
+
+def test_all_that_is_missing_for_tables_at_confluent_is_named(project):
+    refused = project.run("init", "--stage", "stored2", *MINE, "--tables", CATALOG, "--json")
+    assert (refused.code, refused.document["code"]) == (2, "INIT-ANSWER")
+    assert {mistake["key"] for mistake in refused.document["details"]} == {
+        "cluster",
+        "tableflow_key",
+        "topics",
+    }
+
+
+def test_an_address_that_is_not_a_catalog_is_refused(project):
+    words = ("--tables", "https://example.com/iceberg", *AT_CONFLUENT[2:])
+    refused = project.run("init", "--stage", "stored3", *MINE, *words, "--json")
+    assert refused.code == 2
+    assert "REST Catalog Endpoint" in refused.document["message"]
+
+
+def test_tables_stay_in_glue_or_at_confluent(project):
+    words = ("--tables", "lkc-abc123", "--bucket", "acme-tableflow", "--topics", "sales_orders")
+    assert project.run("init", "--stage", "shop5", *MINE, *words).code == 0
+    refused = project.run("init", "--stage", "shop5", "--yes", *AT_CONFLUENT, "--json")
+    assert refused.code == 2
+    assert "the file reads tables in Glue, and can't become the other kind" in refused.document["message"]
 
 
 def test_a_deployment_with_a_cluster_is_not_turned_into_one_without(project):
     """Its cluster would be deleted with the next deployment."""
     assert project.run("init", "--stage", "test", *MINE, "--json").code == 0
-    tables = ("--database", "lkc-abc123", "--bucket", "acme-tableflow", "--topics", "sales_orders")
+    tables = ("--tables", "lkc-abc123", "--bucket", "acme-tableflow", "--topics", "sales_orders")
     result = project.run("init", "--stage", "test", "--yes", *tables, "--json")
     assert (result.code, result.document["code"]) == (2, "INIT-ANSWER")
     assert "another --stage" in result.document["message"]
