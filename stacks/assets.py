@@ -14,6 +14,7 @@ import subprocess
 import sys
 import tempfile
 import zipfile
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
@@ -25,8 +26,10 @@ ROOT: Final = Path(__file__).resolve().parents[1]
 BUILD: Final = ROOT / "build"
 _LAMBDA_LOCK: Final = "lambdas/requirements.txt"
 _GLUE_LOCK: Final = "glue_jobs/requirements.txt"
-_LAMBDA_SOURCES: Final = ("lambdas", "config", "project/exports")
-_GLUE_SOURCES: Final = ("glue_jobs", "config", "project/exports")
+_EXPORTS: Final = "project/exports"
+_LAMBDA_SOURCES: Final = ("lambdas", "config", _EXPORTS)
+_GLUE_CODE: Final = ("glue_jobs", "config")
+_GLUE_SOURCES: Final = (*_GLUE_CODE, _EXPORTS)
 #: Code, and the exports' contracts.
 _SHIPPED: Final = (*CODE, ".toml")
 #: Number of builds of each asset that are kept.
@@ -62,29 +65,35 @@ def aws(python: str) -> Platform:
 
 def build_lambda_folder(platform: Platform, build: Path = BUILD) -> Path:
     """Return the folder with all functions' code and packages. Raises BuildFailed."""
-    return _build_asset("lambda", _LAMBDA_LOCK, _LAMBDA_SOURCES, platform, build)
+    return _build_asset("lambda", _LAMBDA_LOCK, _list_files(_LAMBDA_SOURCES), platform, build)
 
 
-def build_glue_zip(build: Path = BUILD) -> Path:
-    """Return the zip with the job's code and the packages that Glue doesn't have. Raises BuildFailed."""
-    return _build_asset("glue", _GLUE_LOCK, _GLUE_SOURCES, LOCAL, build) / "lakeferry.zip"
+def build_glue_zip(build: Path = BUILD, contracts: Mapping[str, Path] | None = None) -> Path:
+    """Return the zip with the job's code and the packages that Glue doesn't have. Raises BuildFailed.
+
+    `contracts` has the files of contracts by name, which then ship in place of those of project/exports/.
+    """
+    files = _list_files(_GLUE_SOURCES if contracts is None else _GLUE_CODE)
+    for name, file in sorted((contracts or {}).items()):
+        files[f"{_EXPORTS}/{name}.toml"] = file
+    return _build_asset("glue", _GLUE_LOCK, files, LOCAL, build) / "lakeferry.zip"
 
 
 def locate_glue_script() -> Path:
     return ROOT / "glue_jobs" / "export.py"
 
 
-def _build_asset(asset: str, lock: str, sources: tuple[str, ...], platform: Platform, build: Path) -> Path:
+def _build_asset(asset: str, lock: str, files: Mapping[str, Path], platform: Platform, build: Path) -> Path:
     """Return the folder of an asset, built unless it exists."""
-    target = build / f"{asset}-{_digest(lock, sources, platform)}"
+    target = build / f"{asset}-{_digest(lock, files, platform)}"
     if target.exists():
         return target
     build.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=build) as scratch:
         folder = Path(scratch) / "asset"
         _install(lock, folder, platform)
-        for file in _list_files(sources):
-            copy = folder / file.relative_to(ROOT)
+        for path, file in files.items():
+            copy = folder / path
             copy.parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(file, copy)
         content = _zip_folder(folder) if asset == "glue" else folder
@@ -128,18 +137,17 @@ def _remove(target: Path) -> None:
         target.unlink(missing_ok=True)
 
 
-def _list_files(sources: tuple[str, ...]) -> list[Path]:
-    """Return Lakeferry's own files that ship, sorted."""
+def _list_files(sources: tuple[str, ...]) -> dict[str, Path]:
+    """Return Lakeferry's own files that ship by their path in the asset, sorted."""
     files: list[Path] = []
     for source in sources:
         files += (ROOT / source).rglob("*")
-    return sorted(
-        file
-        for file in files
-        if file.suffix in _SHIPPED
-        and not file.relative_to(ROOT).as_posix().startswith(NOT_SHIPPED)
-        and "__pycache__" not in file.parts
-    )
+    paths = {file.relative_to(ROOT).as_posix(): file for file in sorted(files)}
+    return {
+        path: file
+        for path, file in paths.items()
+        if file.suffix in _SHIPPED and not path.startswith(NOT_SHIPPED) and "__pycache__" not in file.parts
+    }
 
 
 def _zip_folder(folder: Path) -> Path:
@@ -177,9 +185,10 @@ def _publish(built: Path, target: Path) -> None:
         shutil.rmtree(old, ignore_errors=True)
 
 
-def _digest(lock: str, sources: tuple[str, ...], platform: Platform) -> str:
+def _digest(lock: str, files: Mapping[str, Path], platform: Platform) -> str:
     digest = hashlib.sha256(f"{platform.system}/{platform.python}".encode())
-    for file in [ROOT / lock, Path(__file__), *_list_files(sources)]:
-        digest.update(f"{file.relative_to(ROOT)}\n".encode())
+    inputs = {lock: ROOT / lock, "stacks/assets.py": Path(__file__), **files}
+    for path, file in inputs.items():
+        digest.update(f"{path}\n".encode())
         digest.update(file.read_bytes())
     return digest.hexdigest()[:16]

@@ -1,10 +1,9 @@
-"""The base class of stacks, with name and tags, and the options of a synthesis."""
+"""The base class of stacks, with name and tags, and what its functions and jobs have in common."""
 
 from __future__ import annotations
 
 from urllib.parse import urlsplit
 
-import attrs
 import jsii
 from aws_cdk import (
     Aspects,
@@ -23,36 +22,9 @@ from constructs import Construct, IConstruct
 from config.deployments.deployment_file import LoadedDeployment
 from config.deployments.model import Deployment
 from config.deployments.source_model import CatalogSource
-
-
-@attrs.frozen
-class SynthOptions:
-    """Options from the CDK context: URLs of APIs ("" for the vendor's own), the platform of functions, and
-    repairs.
-
-    `repairs` has the resources, as stack/logical id, whose missing object is to be created again. `repair` is
-    a value that no earlier deployment used.
-    """
-
-    confluent_url: str = ""
-    catalog_url: str = ""
-    snowflake_url: str = ""
-    functions_local: bool = False
-    repair: str = ""
-    repairs: frozenset[str] = frozenset()
-
-    @classmethod
-    def of(cls, scope: Construct) -> SynthOptions:
-        """Read the context of the construct tree, which `-c` sets on the command line."""
-        names = ("confluent_url", "catalog_url", "snowflake_url")
-        settings = {name: str(scope.node.try_get_context(name) or "") for name in names}
-        repair, _, listed = str(scope.node.try_get_context("repair") or "").partition(":")
-        return cls(
-            **settings,
-            functions_local=scope.node.try_get_context("functions") == "local",
-            repair=repair,
-            repairs=frozenset(filter(None, listed.split(","))),
-        )
+from stacks.constructs.mail import build_alarm_topic_name
+from stacks.constructs.runtime import Runtime
+from stacks.constructs.synthesis import SynthOptions, build_own_arn
 
 
 @jsii.implements(IAspect)
@@ -106,6 +78,32 @@ class LakeferryStack(Stack):
     def deployment(self) -> Deployment:
         return self.loaded.deployment
 
+    @property
+    def runtime(self) -> Runtime:
+        """Return what the deployment file says about all functions and jobs.
+
+        The topic of alarms has a fixed name, so stacks that are deployed before it can name it.
+        """
+        deployment = self.deployment
+        aws = deployment.aws
+        return Runtime(
+            project=deployment.identity.name,
+            stage=deployment.identity.stage,
+            alarm_topic_arn=build_own_arn(self, "sns", build_alarm_topic_name(deployment.prefix)),
+            network=deployment.network,
+            secrets_key_arn=deployment.encryption.secrets,
+            logs_key_arn=deployment.encryption.logs,
+            lake_formation=aws.lake_formation,
+            log_retention_days=aws.log_retention_days,
+            lambda_python=aws.lambda_python,
+            lambda_memory_mb=aws.lambda_memory_mb,
+            lambda_timeout_seconds=aws.lambda_timeout_seconds,
+            glue_version=aws.glue_version,
+            glue_worker_type=aws.glue_worker_type,
+            glue_workers=aws.glue_workers,
+            glue_timeout_minutes=aws.glue_timeout_minutes,
+        )
+
     def export(self, value: str) -> str:
         """Return a value for other stacks. What the deployment file names needs no export."""
         return self.export_value(value) if Token.is_unresolved(value) else value
@@ -119,9 +117,3 @@ def build_catalog_uri(scope: Construct, source: CatalogSource) -> str:
     """Return the address of Tableflow's catalog, or of the simulator's."""
     simulator_url = SynthOptions.of(scope).catalog_url
     return f"{simulator_url}{urlsplit(source.uri).path}" if simulator_url else source.uri
-
-
-def build_own_arn(scope: Construct, service: str, resource: str, *, region: bool = True) -> str:
-    """Return an ARN in this account, and in this region unless the service has no regions."""
-    stack = Stack.of(scope)
-    return f"arn:{stack.partition}:{service}:{stack.region if region else ''}:{stack.account}:{resource}"

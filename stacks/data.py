@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from aws_cdk import Duration, Fn, RemovalPolicy
+from aws_cdk import Duration, RemovalPolicy
 from aws_cdk import aws_athena as athena
 from aws_cdk import aws_glue as glue
 from aws_cdk import aws_iam as iam
@@ -17,11 +17,13 @@ from constructs import Construct
 from config.deployments.deployment_file import LoadedDeployment
 from config.deployments.model import to_pascal_case
 from lambdas import contract
-from stacks.base import LakeferryStack, build_own_arn
+from stacks.base import LakeferryStack
+from stacks.constructs.aggregates import create_aggregates_database
 from stacks.constructs.cleanup import CleanupOnDestroy, may_empty, may_read_own_stack
 from stacks.constructs.provider import WaitingProvider
 from stacks.constructs.secrets import StackSecrets, name_secret_arn
 from stacks.constructs.statements import acknowledge
+from stacks.constructs.synthesis import build_own_arn
 from stacks.lake import Lake, Prefixes
 
 #: Athena stops a query that reads more. Reading so much costs about five dollars.
@@ -188,23 +190,12 @@ class DataStack(LakeferryStack):
         return bucket
 
     def _create_aggregates(self) -> glue.CfnDatabase:
-        """Create the database. Its name has lower-case letters, digits and underscores: Athena needs quotes
-        for other names.
-
-        The name ends in eight digits of the stack's id. A database that an earlier deployment kept has
-        another name, and its tables are in that deployment's bucket, which this deployment may not read.
-        """
-        stack_id = Fn.select(0, Fn.split("-", Fn.select(2, Fn.split("/", self.stack_id))))
-        name = f"{self.deployment.prefix}_aggregates_".replace("-", "_") + stack_id
-        database = glue.CfnDatabase(
+        database = create_aggregates_database(
             self,
             "AggregateTables",  # not the id of earlier versions: CloudFormation can't rename their database
-            catalog_id=self.account,
-            database_input=glue.CfnDatabase.DatabaseInputProperty(
-                name=name,
-                description="Aggregates that exports keep as tables",
-                location_uri=f"s3://{self.lake_bucket.bucket_name}/{self._prefixes.warehouse}/{name}",
-            ),
+            prefix=self.deployment.prefix,
+            bucket=self.lake_bucket.bucket_name,
+            warehouse=self._prefixes.warehouse,
         )
         database.apply_removal_policy(self._removal)
         return database
@@ -245,7 +236,7 @@ class DataStack(LakeferryStack):
         secrets = StackSecrets(
             self,
             "Secrets",
-            deployment=self.deployment,
+            runtime=self.runtime,
             purpose="Encrypts the pseudonymisation key",
             keep=keep,
         )
@@ -266,7 +257,7 @@ class DataStack(LakeferryStack):
         provider = WaitingProvider(
             self,
             "Cleanup",
-            deployment=self.deployment,
+            runtime=self.runtime,
             handler=contract.CLEANUP,
             purpose="Cleanup: empties the bucket when the stack is deleted",
             environment={},

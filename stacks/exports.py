@@ -5,40 +5,36 @@ from __future__ import annotations
 import itertools
 from typing import Final
 
-from aws_cdk import Duration, RemovalPolicy, TimeZone
+from aws_cdk import Duration
 from aws_cdk import aws_events as events
 from aws_cdk import aws_events_targets as event_targets
-from aws_cdk import aws_glue as glue
-from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
-from aws_cdk import aws_scheduler as scheduler
-from aws_cdk import aws_scheduler_targets as schedule_targets
 from constructs import Construct
 
+from config.deployments.confluent_model import Topic
 from config.deployments.deployment_file import LoadedDeployment
 from config.deployments.model import to_pascal_case
 from lambdas import contract
 from lambdas.shared.settings import NotificationSettings
-from stacks.base import LakeferryStack, build_catalog_uri, build_own_arn
+from stacks.base import LakeferryStack, build_catalog_uri
 from stacks.confluent.access import name_table_reader_secret
 from stacks.confluent.stack import ConfluentStack, find_glue_database
-from stacks.constructs.export_job import ExportJobs, TableflowKey
+from stacks.constructs.export_job import ExportJob, ExportJobs
 from stacks.constructs.function import PythonFunction
+from stacks.constructs.job_schedule import create_schedule_group, create_starter_role, schedule_job
 from stacks.constructs.mail import AlarmTopic, create_dead_letter_queue, mail_topic
+from stacks.constructs.scheduled_export import FAILURE
 from stacks.constructs.secrets import may_encrypt_files
-from stacks.constructs.statements import ITS_TOPICS, ONE_PREFIX, Statement, allow, create_role
+from stacks.constructs.statements import ITS_TOPICS, ONE_PREFIX, Statement, allow
+from stacks.constructs.synthesis import build_own_arn
+from stacks.constructs.table import Table, TablesAtConfluent, TablesInGlue
 from stacks.data import DataStack
 from stacks.settings import PublishedSettings, build_topic_arns, build_topic_name
 
-#: If Glue refuses a start because a run is still active, it is retried for this long. Later, the next run
-#: catches up.
-_START_HOURS: Final = 6
-_START_TRIES: Final = 24
 #: Job names per rule. EventBridge allows 2,048 characters in an event pattern by default, and a job's name
 #: has up to 100.
 _JOBS_OF_RULE: Final = 16
 _SUCCESS: Final = ("SUCCEEDED",)
-_FAILURE: Final = ("FAILED", "TIMEOUT", "STOPPED", "ERROR", "EXPIRED")
 
 
 class ExportsStack(LakeferryStack):
@@ -53,32 +49,84 @@ class ExportsStack(LakeferryStack):
         self.add_stack_dependency(confluent or data)
         self.lake = data.lake
         self.glue_database = find_glue_database(self.deployment, confluent)
-        self.alarms = AlarmTopic(self, "Alarm", deployment=self.deployment)
+        self.alarms = AlarmTopic(
+            self, "Alarm", runtime=self.runtime, engineers=self.deployment.alerts.engineers
+        )
         self.dead_letters = create_dead_letter_queue(self, "DeadLetters")
-        self.jobs: dict[str, glue.CfnJob] = {}
+        self.jobs: dict[str, ExportJob] = {}
         if self.deployment.exports:
-            jobs = ExportJobs(
-                self,
-                "Jobs",
-                loaded=loaded,
-                lake=self.lake,
-                glue_database=self.glue_database,
-                tableflow_key=self._find_tableflow_key(confluent),
-            )
-            self.jobs = jobs.jobs
+            self._create_jobs(confluent)
             self._create_topics()
             self._create_schedules()
             self._notify()
         self._add_outputs()
 
-    def _find_tableflow_key(self, confluent: ConfluentStack | None) -> TableflowKey | None:
+    def _create_jobs(self, confluent: ConfluentStack | None) -> None:
+        """Create the jobs. They have one zip and one role."""
+        jobs = ExportJobs(
+            self,
+            "Jobs",
+            runtime=self.runtime,
+            lake=self.lake,
+            pseudonym_secret=self.deployment.aws.pseudonym_secret or self.lake.pseudonym_secret_arn,
+        )
+        tables = self._list_tables(confluent)
+        contracts = {
+            export.contract: self.loaded.sources.contract(export.contract, None)
+            for export in self.deployment.exports
+        }
+        read = {contract.source.topic for contract in contracts.values()}
+        reads: list[Statement] = []
+        for location in dict.fromkeys(tables[topic].location for topic in sorted(read)):
+            reads += location.list_reads(self)
+        zip_asset = jobs.pack(jobs, "Zip")
+        role = jobs.create_role(
+            jobs, "Role", zip_asset=zip_asset, reads=reads, contracts=list(contracts.values())
+        )
+        reads_glue = any(topic.name in read for topic in self.deployment.tables_in_glue)
+        jobs.grant(jobs, "Grants", role, [self.glue_database] if reads_glue else [])
+        for export in self.deployment.exports:
+            contract = contracts[export.contract]
+            self.jobs[export.contract] = ExportJob(
+                jobs,
+                f"{to_pascal_case(export.contract)}Job",
+                jobs=jobs,
+                table=tables[contract.source.topic],
+                contract=contract,
+                role=role,
+                zip_asset=zip_asset,
+                first_day=export.first_day,
+            )
+
+    def _list_tables(self, confluent: ConfluentStack | None) -> dict[str, Table]:
+        """Return the tables by topic. A topic that is no table has the place that it would have."""
+        in_glue = TablesInGlue(self.glue_database, self.lake.tableflow_arn, self.lake.tableflow_key_arn)
+        at_confluent = self._find_tables_at_confluent(confluent)
+        tables = {}
+        for topic in self.deployment.topics:
+            location = at_confluent if topic in self.deployment.managed_tables else in_glue
+            assert location is not None
+            tables[topic.name] = Table(
+                topic=topic.name,
+                name=topic.table,
+                location=location,
+                partitions=self._count_partitions(topic),
+            )
+        return tables
+
+    def _count_partitions(self, topic: Topic) -> int | None:
+        """Return the number of partitions of a topic, which may not be known for a table that exists."""
+        exists = topic.existing or self.deployment.source is not None
+        return topic.partitions if exists else self.loaded.sources.partitions(topic)
+
+    def _find_tables_at_confluent(self, confluent: ConfluentStack | None) -> TablesAtConfluent | None:
         secret = name_table_reader_secret(self.deployment)
         if confluent and secret:
-            return TableflowKey(secret, confluent.cluster.key_arn, confluent.cluster.id)
+            return TablesAtConfluent(secret, confluent.cluster.key_arn, confluent.cluster.id)
         source = self.deployment.source.catalog if self.deployment.source else None
         if source is None:
             return None
-        return TableflowKey(secret, "", source.cluster_id, build_catalog_uri(self, source))
+        return TablesAtConfluent(secret, "", source.cluster_id, build_catalog_uri(self, source))
 
     def _create_topics(self) -> None:
         key = kms.Alias.from_alias_name(self, "SnsKey", "alias/aws/sns")
@@ -93,76 +141,32 @@ class ExportsStack(LakeferryStack):
             )
 
     def _create_schedules(self) -> None:
-        group = scheduler.ScheduleGroup(
-            self,
-            "Schedules",
-            schedule_group_name=self.deployment.prefix,
-            removal_policy=RemovalPolicy.DESTROY,
-        )
-        role = self._create_starter_role(group)
-        for export in self.deployment.exports:
-            job = self.jobs[export.contract]
-            schedule = scheduler.Schedule(
-                self,
-                f"{to_pascal_case(export.contract)}Schedule",
-                schedule_group=group,
-                description=f"Starts export {export.contract}",
-                schedule=scheduler.ScheduleExpression.expression(
-                    f"cron({export.cron})", TimeZone.of(export.zone)
-                ),
-                target=self._start(job, role),
-                time_window=scheduler.TimeWindow.off(),
-            )
-            schedule.node.add_dependency(role)
-
-    def _create_starter_role(self, group: scheduler.ScheduleGroup) -> iam.Role:
-        """Return the role of the schedules. It trusts only those of this group."""
-        service = iam.ServicePrincipal(
-            "scheduler.amazonaws.com",
-            conditions={
-                "StringEquals": {"aws:SourceAccount": self.account, "aws:SourceArn": group.schedule_group_arn}
-            },
-        )
-        return create_role(
+        group = create_schedule_group(self, "Schedules", self.deployment.prefix)
+        role = create_starter_role(
             self,
             "Starter",
-            trusts=service,
-            purpose="Starts exports",
-            statements=[
-                self._may_start(list(self.jobs.values())),
-                allow("SendToDeadLetters", ["sqs:SendMessage"], [self.dead_letters.queue_arn]),
-            ],
+            group=group,
+            jobs=list(self.jobs.values()),
+            dead_letters=self.dead_letters,
         )
-
-    def _may_start(self, jobs: list[glue.CfnJob]) -> Statement:
-        return allow(
-            "StartJobs",
-            ["glue:StartJobRun"],
-            [build_own_arn(self, "glue", f"job/{job.name}") for job in jobs],
-        )
-
-    def _start(self, job: glue.CfnJob, role: iam.Role) -> schedule_targets.Universal:
-        """Return the target of a schedule. `--as-of` is the scheduled time, however late the start is."""
-        scheduled = scheduler.ContextAttribute.scheduled_time
-        return schedule_targets.Universal(
-            service="glue",
-            action="startJobRun",
-            input=scheduler.ScheduleTargetInput.from_object(
-                {"JobName": job.ref, "Arguments": {"--as-of": scheduled}}
-            ),
-            role=role.without_policy_updates(),
-            policy_statements=[self._may_start([job]).policy_statement()],
-            dead_letter_queue=self.dead_letters,
-            max_event_age=Duration.hours(_START_HOURS),
-            retry_attempts=_START_TRIES,
-        )
+        for export in self.deployment.exports:
+            schedule_job(
+                self,
+                f"{to_pascal_case(export.contract)}Schedule",
+                job=self.jobs[export.contract],
+                cron=export.cron,
+                zone=export.zone,
+                group=group,
+                role=role,
+                dead_letters=self.dead_letters,
+            )
 
     def _notify(self) -> None:
         settings = PublishedSettings(self, "Settings", deployment=self.deployment)
         function = PythonFunction(
             self,
             "Notify",
-            deployment=self.deployment,
+            runtime=self.runtime,
             handler=contract.NOTIFY,
             purpose="Sends mails about the runs of exports",
             environment=NotificationSettings(
@@ -179,9 +183,9 @@ class ExportsStack(LakeferryStack):
             statements=[*self._may_notify(), settings.may_read()],
             dead_letters=self.dead_letters,
         )
-        names = [str(job.name) for job in self.jobs.values()]
+        names = [job.name for job in self.jobs.values()]
         for (outcome, states), start in itertools.product(
-            (("Success", _SUCCESS), ("Failure", _FAILURE)), range(0, len(names), _JOBS_OF_RULE)
+            (("Success", _SUCCESS), ("Failure", FAILURE)), range(0, len(names), _JOBS_OF_RULE)
         ):
             rule = events.Rule(
                 self,
@@ -219,7 +223,7 @@ class ExportsStack(LakeferryStack):
             # Without a condition on the prefix: with one, S3 answers 403 instead of 404 for a marker that
             # doesn't exist yet.
             allow("FindRecords", ["s3:ListBucket"], [arn]),
-            *may_encrypt_files(self, self.lake),
+            *may_encrypt_files(self, self.lake.key_arn),
             allow("GetJobRuns", ["glue:GetJobRun"], jobs),
             allow(
                 "SendMails", ["sns:Publish"], [f"{build_topic_arns(self, self.deployment)}*"], why=ITS_TOPICS
@@ -232,7 +236,7 @@ class ExportsStack(LakeferryStack):
         for export in self.deployment.exports:
             self.output(
                 f"{to_pascal_case(export.contract)}JobName",
-                str(self.jobs[export.contract].name),
+                self.jobs[export.contract].name,
                 "The export's Glue job",
             )
         self.output(

@@ -15,7 +15,7 @@ from config.deployments.deployment_file import LoadedDeployment
 from config.deployments.source_model import CatalogSource
 from lambdas import contract
 from lambdas.shared.settings import MonitoringSettings
-from stacks.base import LakeferryStack, SynthOptions, build_catalog_uri, build_own_arn
+from stacks.base import LakeferryStack, build_catalog_uri
 from stacks.confluent.access import name_table_reader_secret
 from stacks.confluent.stack import Cluster, ConfluentStack, find_glue_database
 from stacks.constructs.function import FunctionSchedule, PythonFunction
@@ -31,6 +31,7 @@ from stacks.constructs.statements import (
     Statement,
     allow,
 )
+from stacks.constructs.synthesis import SynthOptions, build_own_arn
 from stacks.constructs.vendor import may_read_states
 from stacks.data import DataStack
 from stacks.exports import ExportsStack
@@ -87,7 +88,8 @@ class OperationsStack(LakeferryStack):
             self._create_budget()
         create_named_queries(
             self,
-            deployment=self.deployment,
+            prefix=self.deployment.prefix,
+            tables={topic.name: topic.table for topic in self.deployment.tables_in_glue},
             database=self._glue_database,
             workgroup=data.lake.workgroup,
         )
@@ -129,7 +131,7 @@ class OperationsStack(LakeferryStack):
         function = PythonFunction(
             self,
             "Watch",
-            deployment=self.deployment,
+            runtime=self.runtime,
             handler=contract.WATCH,
             purpose="Monitoring: measures freshness, lateness and ages of keys",
             environment=variables.to_environment(),
@@ -173,7 +175,7 @@ class OperationsStack(LakeferryStack):
             *(may_read_tables(self, lake, self._glue_database) if self.deployment.tables_in_glue else []),
             *self._may_read_exports(),
             allow("ReadManifests", ["s3:GetObject"], [manifests], why=ONE_PREFIX),
-            *may_decrypt_files(self, lake),
+            *may_decrypt_files(self, lake.key_arn),
             # Without a condition on the prefix: with one, S3 answers 403 instead of 404 for a manifest that
             # doesn't exist yet.
             allow("FindManifests", ["s3:ListBucket"], [lake.arn]),

@@ -17,8 +17,8 @@ from constructs import Construct
 
 from config.deployments.confluent_model import Topic
 from config.deployments.model import Deployment, Export
-from stacks.base import build_own_arn
 from stacks.constructs.statements import Statement, allow
+from stacks.constructs.synthesis import build_own_arn
 
 
 class PublishedSettings(Construct):

@@ -7,6 +7,7 @@ from __future__ import annotations
 from typing import Final
 
 import attrs
+from aws_cdk import Duration
 from aws_cdk import aws_iam as iam
 from constructs import Construct
 
@@ -31,12 +32,13 @@ from lambdas.snowflake.properties import (
     UserProps,
     WarehouseProps,
 )
-from stacks.base import LakeferryStack, SynthOptions, build_own_arn
+from stacks.base import LakeferryStack
 from stacks.confluent.stack import ConfluentStack, find_glue_database
 from stacks.constructs.lake_formation import LakeFormationGrants
 from stacks.constructs.rotation import KeyRotation
 from stacks.constructs.secrets import StackSecrets, may_decrypt_tables, may_read_secret, name_secret_arn
 from stacks.constructs.statements import ITS_KEYS, ONE_DATABASE, allow, create_role, list_glue_table_arns
+from stacks.constructs.synthesis import SynthOptions, build_own_arn
 from stacks.constructs.vendor import VendorProvider, VendorResource
 from stacks.data import DataStack
 from stacks.lake import Lake
@@ -77,7 +79,7 @@ class SnowflakeStack(LakeferryStack):
         self.settings: Snowflake = self.deployment.snowflake
         self.add_stack_dependency(confluent)
         self.secrets = StackSecrets(
-            self, "Secrets", deployment=self.deployment, purpose="Encrypts the keys of Snowflake's users"
+            self, "Secrets", runtime=self.runtime, purpose="Encrypts the keys of Snowflake's users"
         )
         self.provider = self._create_provider()
         self._create_containers()
@@ -96,7 +98,7 @@ class SnowflakeStack(LakeferryStack):
         return VendorProvider(
             self,
             "Snowflake",
-            deployment=self.deployment,
+            runtime=self.runtime,
             settings=SnowflakeSettings(
                 account=settings.account,
                 user=settings.user,
@@ -117,6 +119,7 @@ class SnowflakeStack(LakeferryStack):
                 ),
                 self.secrets.may_use_key(),
             ],
+            fixed_ids=True,
         )
 
     def _create_containers(self) -> None:
@@ -167,17 +170,21 @@ class SnowflakeStack(LakeferryStack):
             for name, role in self.roles.items()
         ]
         self.grants = [self._grant(grant) for grant in contract.SNOWFLAKE_GRANTS]
+        policy = self.deployment.rotation
         rotation = KeyRotation(
             self,
             "KeyRotation",
-            deployment=self.deployment,
+            runtime=self.runtime,
             secrets=self.secrets,
             provider=self.provider,
+            keep=policy.keep,
+            grace_days=policy.grace_days,
             settings=RotationSettings(
                 proxy=self.deployment.proxy, snowflake_url=SynthOptions.of(self).snowflake_url
             ),
         )
-        rotation.rotate(self.reader_secret, user, *memberships, *self.grants)
+        every = Duration.days(policy.every_days)
+        rotation.rotate(self.reader_secret, user, *memberships, *self.grants, every=every)
 
     def _grant(self, grant: contract.SnowflakeGrant) -> VendorResource[GrantOutputs]:
         names = {
@@ -274,7 +281,7 @@ class SnowflakeStack(LakeferryStack):
             statements=[
                 allow("FindBucket", needs["bucket"], [bucket_arn]),
                 allow("ReadTables", needs["objects"], [f"{bucket_arn}/*"], why=ITS_KEYS),
-                *may_decrypt_tables(self, lake),
+                *may_decrypt_tables(self, lake.tableflow_key_arn),
                 allow("ReadCatalog", needs["tables"], list_glue_table_arns(self, database), why=ONE_DATABASE),
             ],
         )

@@ -3,33 +3,20 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Final, TypeAlias
 
-import attrs
 from constructs import Construct
 
 from config.deployments.confluent_model import Confluent
 from config.deployments.model import Deployment, to_pascal_case
-from lambdas.confluent.existing_properties import ExistingClusterProps
-from lambdas.confluent.key_properties import KEY_SERVICES, ApiKeyOutputs, ApiKeyProps
-from lambdas.confluent.properties import (
-    CLUSTER_NAME,
-    AclOutputs,
-    AclProps,
-    EnvironmentProps,
-    FlinkComputePoolOutputs,
-    KafkaClusterOutputs,
-    KafkaClusterProps,
-    RoleBindingOutputs,
-    RoleBindingProps,
-    ServiceAccountProps,
-)
+from lambdas.confluent.properties import CLUSTER_NAME, AclProps, FlinkComputePoolOutputs
 from lambdas.contract import Acl, Role
 from stacks.confluent.rights import (
     CONNECTOR,
     CONSUMER,
     FLINK,
+    KAFKA,
     MANAGED_TABLES,
     MANAGER,
     OF_SERVICES,
@@ -37,13 +24,15 @@ from stacks.confluent.rights import (
     REGISTRY,
     SCHEMA_REGISTRY,
     TABLE_READER,
+    TABLEFLOW,
     WATCHER,
     KeyUse,
-    list_key_uses,
 )
-from stacks.constructs.secrets import Secret, StackSecrets, may_read_secret, name_secret_arn
-from stacks.constructs.statements import Statement
-from stacks.constructs.vendor import VendorProvider, VendorResource
+from stacks.constructs.confluent_provider import KEYS as KEYS_FOLDER
+from stacks.constructs.confluent_provider import ConfluentProvider
+from stacks.constructs.kafka import Environment, KafkaCluster
+from stacks.constructs.service_account import ApiKey, Right, ServiceAccount, TopicAccess
+from stacks.constructs.vendor import VendorResource
 
 _DESCRIPTIONS: Final = {
     MANAGER: "Manages cluster, topics and Tableflow",
@@ -57,52 +46,37 @@ _DESCRIPTIONS: Final = {
 }
 
 Pool: TypeAlias = VendorResource[FlinkComputePoolOutputs]
-Right: TypeAlias = VendorResource[RoleBindingOutputs] | VendorResource[AclOutputs]
 
 
-@attrs.frozen
-class KafkaCluster:
-    """The environment and the Kafka cluster of the deployment, created or looked up."""
-
-    environment_id: str
-    environment_name: str
-    resource: VendorResource[KafkaClusterOutputs]
-
-    @property
-    def id(self) -> str:
-        return self.resource.outputs.id
-
-
-def create_kafka_cluster(
-    scope: Construct, *, provider: VendorProvider, deployment: Deployment
+def provide_kafka_cluster(
+    scope: Construct, *, provider: ConfluentProvider, confluent: Confluent
 ) -> KafkaCluster:
-    confluent = deployment.created_confluent
-    environment_id, name = _create_environment(scope, provider, confluent)
-    region = deployment.aws.region
-    props: KafkaClusterProps | ExistingClusterProps
-    if confluent.cluster_id:
-        props = ExistingClusterProps(
-            environment_id=environment_id, cluster_id=confluent.cluster_id, region=region
+    """Create the environment and the cluster, unless the deployment file names some that exist."""
+    if confluent.environment_id and confluent.environment_name:
+        environment = Environment.from_id(
+            scope,
+            "Environment",
+            provider=provider,
+            environment_id=confluent.environment_id,
+            name=confluent.environment_name,
         )
     else:
-        props = KafkaClusterProps(
-            environment_id=environment_id,
-            region=region,
-            type=confluent.cluster_type,
-            availability=confluent.availability,
-            max_ecku=confluent.max_ecku,
-            deletion_protection=confluent.deletion_protection,
+        environment = Environment.create(
+            scope, "Environment", provider=provider, stream_governance=confluent.stream_governance
         )
-    return KafkaCluster(environment_id, name, provider.create(scope, "KafkaCluster", props))
-
-
-def _create_environment(scope: Construct, provider: VendorProvider, confluent: Confluent) -> tuple[str, str]:
-    """Return the id and name of the environment, which is created unless one exists."""
-    if confluent.environment_id and confluent.environment_name:
-        return confluent.environment_id, confluent.environment_name
-    props = EnvironmentProps(stream_governance=confluent.stream_governance)
-    created = provider.create(scope, "Environment", props)
-    return created.outputs.id, created.outputs.name
+    if confluent.cluster_id:
+        return KafkaCluster.from_id(
+            scope, "KafkaCluster", environment=environment, cluster_id=confluent.cluster_id
+        )
+    return KafkaCluster.create(
+        scope,
+        "KafkaCluster",
+        environment=environment,
+        type=confluent.cluster_type,
+        availability=confluent.availability,
+        max_ecku=confluent.max_ecku,
+        deletion_protection=confluent.deletion_protection,
+    )
 
 
 class Accounts(Construct):
@@ -112,58 +86,38 @@ class Accounts(Construct):
     doesn't exist.
     """
 
-    def __init__(
-        self,
-        scope: Construct,
-        id: str,
-        *,
-        provider: VendorProvider,
-        cluster: KafkaCluster,
-        names: Sequence[str],
-    ) -> None:
+    def __init__(self, scope: Construct, id: str, *, cluster: KafkaCluster, names: Sequence[str]) -> None:
         super().__init__(scope, id)
-        self._provider = provider
         self._cluster = cluster
-        self._ids = {
-            name: provider.create(
+        self._accounts = {
+            name: ServiceAccount(
                 self,
                 f"{to_pascal_case(name)}Account",
-                ServiceAccountProps(description=_DESCRIPTIONS[name]),
-            ).outputs.id
+                cluster=cluster,
+                description=_DESCRIPTIONS[name],
+            )
             for name in names
         }
         self.rights: dict[str, list[Right]] = defaultdict(list)
+        for name, account in self._accounts.items():
+            self.rights[name] = account.rights
 
     def __contains__(self, name: str) -> bool:
-        return name in self._ids
+        return name in self._accounts
 
-    def id(self, name: str) -> str:
-        return self._ids[name]
+    def __getitem__(self, name: str) -> ServiceAccount:
+        return self._accounts[name]
 
     def add_role_binding(self, role: Role, name: str = "") -> None:
         """Bind a role. `name` is the name of the object, if `role` doesn't contain it."""
-        cluster = self._cluster
-        scope_ids: dict[str, str] = {}
-        if role.scope != "service_account":
-            scope_ids["environment_id"] = cluster.environment_id
-        if role.scope in ("cluster", "topic", "transactional_id"):
-            scope_ids["cluster_id"] = cluster.id
-        if role.scope == "subject":
-            scope_ids["schema_registry_id"] = cluster.resource.outputs.schema_registry_id
         is_one_of_several = role.scope in ("subject", "topic") and name not in ("", role.name)
         object_name = to_pascal_case(name) if is_one_of_several else ""
-        binding = self._provider.create(
-            self,
+        self[role.account].bind(
             f"{to_pascal_case(role.account)}{role.role}{to_pascal_case(role.scope)}{object_name}",
-            RoleBindingProps(
-                service_account_id=self.id(role.account),
-                role=role.role,
-                scope=role.scope,
-                name=name or role.name,
-                **scope_ids,
-            ),
+            role=role.role,
+            scope=role.scope,
+            name=name or role.name,
         )
-        self.rights[role.account].append(binding)
 
     def add_acl(self, acl: Acl, *, credentials: str, topics: list[str]) -> None:
         """Add one resource for all topics: a stack has at most 500 resources."""
@@ -171,14 +125,14 @@ class Accounts(Construct):
         if acl.name != CLUSTER_NAME:
             resource_name += to_pascal_case(acl.name)
         rights_of_manager = list(self.rights[MANAGER])
-        entry = self._provider.create(
+        entry = self._cluster.provider.create(
             self,
             f"{to_pascal_case(acl.account)}{to_pascal_case(acl.operation.lower())}{resource_name}",
             AclProps(
                 environment_id=self._cluster.environment_id,
                 cluster_id=self._cluster.id,
                 credentials=credentials,
-                service_account_id=self.id(acl.account),
+                service_account_id=self[acl.account].id,
                 resource_type=acl.resource_type,
                 resource_name=acl.name or CLUSTER_NAME,
                 resource_names=topics,
@@ -189,35 +143,13 @@ class Accounts(Construct):
         self.rights[acl.account].append(entry)
 
 
-@attrs.frozen
-class Key:
-    """An API key and the secret that holds it."""
-
-    use: KeyUse
-    secret: Secret
-    resource: VendorResource[ApiKeyOutputs]
-
-
-def may_read_brought_keys(scope: Construct, confluent: Confluent) -> list[Statement]:
-    statements: list[Statement] = []
-    for service, secret in confluent.brought_keys.items():
-        key_name = f"{to_pascal_case(service)}Key"
-        statements += may_read_secret(scope, key_name, name_secret_arn(scope, secret))
-    return statements
-
-
-def create_key_secrets(secrets: StackSecrets, deployment: Deployment) -> dict[KeyUse, Secret]:
-    """Create the secrets of the keys that the deployment creates."""
-    return {
-        use: secrets.empty(
-            f"{use.id}Secret", build_secret_path(use), f"API key of {use.account} for {use.service}"
-        )
-        for use in list_key_uses(deployment)
-    }
+def list_brought_keys(confluent: Confluent) -> list[tuple[str, str]]:
+    """Return what the keys that people bring are for, as IAM's statements name it, and their secrets."""
+    return [(f"{to_pascal_case(service)}Key", secret) for service, secret in confluent.brought_keys.items()]
 
 
 def build_secret_path(use: KeyUse) -> str:
-    return f"confluent/{use.path}"
+    return f"{KEYS_FOLDER}/{use.path}"
 
 
 def name_table_reader_secret(deployment: Deployment) -> str:
@@ -235,57 +167,55 @@ def name_table_reader_secret(deployment: Deployment) -> str:
 
 
 class Keys(Construct):
-    """The API keys of all accounts, and those that people bring."""
+    """The API keys of all accounts, and those that people bring. `all` has those that the deployment
+    creates.
+    """
 
     def __init__(
         self,
         scope: Construct,
         id: str,
         *,
-        provider: VendorProvider,
-        secrets: Mapping[KeyUse, Secret],
+        uses: Sequence[KeyUse],
         accounts: Accounts,
-        cluster: KafkaCluster,
-        region: str,
         pool: Pool | None,
         confluent: Confluent,
     ) -> None:
         super().__init__(scope, id)
-        self._keys: dict[KeyUse, Key] = {}
+        self._rights = accounts.rights
         self._brought = {OF_SERVICES[service]: secret for service, secret in confluent.brought_keys.items()}
-        for use, secret in secrets.items():
-            service = KEY_SERVICES[use.service]
-            cluster_id = cluster.id if "cluster_id" in service.needs else ""
-            region_of_key = region if "region" in service.needs else ""
-            has_pool = "compute_pool_id" in service.optional
-            compute_pool_id = pool.outputs.id if pool and has_pool else ""
-            props = ApiKeyProps(
-                service_account_id=accounts.id(use.account),
+        self.all = {
+            use: ApiKey(
+                self,
+                use.id,
+                account=accounts[use.account],
                 service=use.service,
-                secret=secret.arn,
-                environment_id=cluster.environment_id,
-                cluster_id=cluster_id,
-                region=region_of_key,
-                compute_pool_id=compute_pool_id,
+                compute_pool_id=pool.outputs.id if pool else "",
                 description=f"{use.account} for {use.service}",
+                secret_id=f"{use.id}Secret",
+                secret_path=build_secret_path(use),
             )
-            self._keys[use] = Key(use, secret, provider.create(self, use.id, props))
-        if SCHEMA_REGISTRY in secrets:
-            self[SCHEMA_REGISTRY].resource.after(cluster.resource)
+            for use in uses
+        }
 
-    def __getitem__(self, use: KeyUse) -> Key:
-        return self._keys[use]
+    def __getitem__(self, use: KeyUse) -> ApiKey:
+        return self.all[use]
 
     def __contains__(self, use: KeyUse) -> bool:
         """Return whether the deployment creates the key."""
-        return use in self._keys
+        return use in self.all
 
     def credentials(self, use: KeyUse) -> str:
-        """Return the secret with a key: its name if somebody brings it, otherwise its ARN as an output of the
-        key, so that resources wait until the key works.
-        """
-        return self._brought[use] if use in self._brought else self._keys[use].resource.outputs.secret
+        """Return the secret with a key: its name if somebody brings it, otherwise its ARN."""
+        return self._brought[use] if use in self._brought else self.all[use].credentials
 
-    @property
-    def all(self) -> list[Key]:
-        return list(self._keys.values())
+    def get_access(self, topic: str, *, becomes_table: bool) -> TopicAccess:
+        """Return the keys for a topic. The manager's role bindings and those of the registry's account are
+        bound for all topics at once.
+        """
+        return TopicAccess(
+            kafka=self.credentials(KAFKA),
+            registry=self.credentials(SCHEMA_REGISTRY) if becomes_table else "",
+            tableflow=self.credentials(TABLEFLOW) if becomes_table else "",
+            after=(*self._rights[MANAGER], *self._rights[REGISTRY]),
+        )

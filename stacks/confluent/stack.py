@@ -5,23 +5,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import attrs
-from aws_cdk import Fn
+from aws_cdk import Duration, Fn
 from constructs import Construct, IDependable
 
+from config.deployments.confluent_model import Topic
 from config.deployments.deployment_file import LoadedDeployment
-from config.deployments.model import Deployment
+from config.deployments.model import Deployment, to_pascal_case
 from lambdas.confluent.properties import FlinkComputePoolProps
-from lambdas.shared.settings import ConfluentSettings, RotationSettings
-from stacks.base import LakeferryStack, SynthOptions
+from stacks.base import LakeferryStack
 from stacks.confluent.access import (
     Accounts,
-    KafkaCluster,
     Keys,
     Pool,
     build_secret_path,
-    create_kafka_cluster,
-    create_key_secrets,
-    may_read_brought_keys,
+    list_brought_keys,
+    provide_kafka_cluster,
 )
 from stacks.confluent.rights import (
     FLINK,
@@ -29,20 +27,22 @@ from stacks.confluent.rights import (
     KEYS,
     MANAGER,
     METRICS,
+    TABLEFLOW,
     TABLES,
     KeyUse,
     list_accounts_with_work,
+    list_key_uses,
     list_names,
     list_roles,
 )
 from stacks.confluent.streams import Streams
-from stacks.confluent.tables import Tableflow
 from stacks.constructs.cleanup import CleanupOnDestroy, may_drop_tables, may_empty
+from stacks.constructs.confluent_provider import ConfluentProvider
+from stacks.constructs.kafka import KafkaCluster
 from stacks.constructs.lake_formation import READS_DATABASE, LakeFormationGrants
-from stacks.constructs.rotation import KeyRotation
-from stacks.constructs.secrets import StackSecrets, may_read_secret, name_secret_arn
-from stacks.constructs.statements import allow, attach
-from stacks.constructs.vendor import VendorProvider
+from stacks.constructs.secrets import StackSecrets
+from stacks.constructs.statements import attach
+from stacks.constructs.table_storage import Bucket, TableStorage
 from stacks.data import DataStack
 from stacks.lake import Lake
 
@@ -81,43 +81,29 @@ class ConfluentStack(LakeferryStack):
         )
         self.add_stack_dependency(data)
         deployment = loaded.deployment
-        region = loaded.deployment.aws.region
         self.secrets = StackSecrets(
-            self, "Secrets", deployment=deployment, purpose="Encrypts the keys of Confluent Cloud"
+            self, "Secrets", runtime=self.runtime, purpose="Encrypts the keys of Confluent Cloud"
         )
-        accounts = list_accounts_with_work(deployment)
         confluent = deployment.created_confluent
-        secret_of = create_key_secrets(self.secrets, deployment)
         self.provider = self._create_provider()
-        self.kafka = create_kafka_cluster(self, provider=self.provider, deployment=deployment)
+        self.kafka = provide_kafka_cluster(self, provider=self.provider, confluent=confluent)
         self.pool = self._create_pool() if deployment.statements else None
-        self.accounts = Accounts(self, "Accounts", provider=self.provider, cluster=self.kafka, names=accounts)
+        accounts = list_accounts_with_work(deployment)
+        self.accounts = Accounts(self, "Accounts", cluster=self.kafka, names=accounts)
         self.keys = Keys(
             self,
             "Keys",
-            provider=self.provider,
-            secrets=secret_of,
+            uses=list_key_uses(deployment),
             accounts=self.accounts,
-            cluster=self.kafka,
-            region=region,
             pool=self.pool,
             confluent=confluent,
         )
-        self.tableflow = Tableflow(
-            self,
-            "Tableflow",
-            deployment=deployment,
-            provider=self.provider,
-            cluster=self.kafka,
-            keys=self.keys,
-            lake=data.lake,
-        )
+        self.storage = self._create_storage(data.lake) if deployment.uses_own_bucket else None
         self._bind()
         self.streams = Streams(
             self,
             "Streams",
             loaded=loaded,
-            provider=self.provider,
             cluster=self.kafka,
             accounts=self.accounts,
             keys=self.keys,
@@ -134,7 +120,7 @@ class ConfluentStack(LakeferryStack):
         return self.deployment.existing_glue_database or self.kafka.id
 
     def _export_cluster(self) -> Cluster:
-        for key in self.keys.all:
+        for key in self.keys.all.values():
             # An operations stack of an earlier version imports it until it is updated, after this stack.
             self.export_value(key.secret.arn)
         return Cluster(
@@ -149,34 +135,33 @@ class ConfluentStack(LakeferryStack):
         """Return the ARN of a key's secret for other stacks, "" if there is no such key."""
         return self.export_value(self.keys[use].secret.arn) if use in self.keys else ""
 
-    def _create_provider(self) -> VendorProvider:
-        cloud_key = self.deployment.created_confluent.cloud_key_secret
-        options = SynthOptions.of(self)
-        return VendorProvider(
+    def _create_provider(self) -> ConfluentProvider:
+        confluent = self.deployment.created_confluent
+        rotation = self.deployment.rotation
+        return ConfluentProvider(
             self,
             "Confluent",
-            deployment=self.deployment,
-            settings=ConfluentSettings(
-                cloud_key_secret=cloud_key,
-                proxy=self.deployment.proxy,
-                confluent_url=options.confluent_url,
-                catalog_url=options.catalog_url,
-            ),
-            statements=[
-                *may_read_secret(self, "CloudKey", name_secret_arn(self, cloud_key)),
-                *may_read_brought_keys(self, self.deployment.created_confluent),
-                # Of all keys by name: after an update, a statement is deleted with a key that the stack no
-                # longer has.
-                allow(
-                    "WriteKeys",
-                    ["secretsmanager:GetSecretValue", "secretsmanager:PutSecretValue"],
-                    [
-                        name_secret_arn(self, f"{self.deployment.prefix}/{build_secret_path(use)}")
-                        for use in KEYS
-                    ],
-                ),
-                self.secrets.may_use_key(),
-            ],
+            runtime=self.runtime,
+            cloud_key_secret=confluent.cloud_key_secret,
+            brought_keys=list_brought_keys(confluent),
+            secrets=self.secrets,
+            # All keys: after an update, a statement is deleted with a key that the stack no longer has.
+            key_secrets=[build_secret_path(use) for use in KEYS],
+            rotation_scope=self,
+            keys_kept=rotation.keep,
+            grace_days=rotation.grace_days,
+            fixed_ids=True,
+        )
+
+    def _create_storage(self, lake: Lake) -> TableStorage:
+        return TableStorage(
+            self,
+            "Tableflow",
+            cluster=self.kafka,
+            bucket=Bucket(lake.tableflow_bucket, lake.tableflow_arn, lake.tableflow_key_arn),
+            glue_database=self.deployment.existing_glue_database,
+            role_name=self.deployment.role_name("tableflow"),
+            role_path=self.deployment.aws.iam_path or "/",
         )
 
     def _create_pool(self) -> Pool:
@@ -194,10 +179,10 @@ class ConfluentStack(LakeferryStack):
         own account.
         """
         named: dict[str, list[str]] = {"provider_integration": [], "service_account": []}
-        if self.tableflow.integration:
-            named["provider_integration"] = [self.tableflow.integration_id]
+        if self.storage:
+            named["provider_integration"] = [self.storage.integration_id]
         if FLINK in self.accounts:
-            named["service_account"] = [self.accounts.id(FLINK)]
+            named["service_account"] = [self.accounts[FLINK].id]
         for role in list_roles(self.deployment):
             if role.account not in self.accounts:
                 continue
@@ -210,16 +195,26 @@ class ConfluentStack(LakeferryStack):
 
     def _create_tables(self, lake: Lake) -> None:
         before: list[IDependable] = [*self._cleanup(lake), *self.accounts.rights[MANAGER]]
-        if self.tableflow.role:
-            before.append(self.tableflow.role)
-        if self.deployment.tables_in_glue:
-            before += self.tableflow.add_catalog(*before)
-        tables = [
-            self.tableflow.add_table(topic, [*before, *self.streams.ready[topic.name]])
-            for topic in self.deployment.tables
-        ]
+        if self.storage:
+            before.append(self.storage.role)
+            if self.deployment.tables_in_glue and not self.storage.has_catalog:
+                catalog = self.storage.add_catalog(self.keys.credentials(TABLEFLOW))
+                before.append(catalog.after(*before))
+        tables = [self._create_table(topic, before) for topic in self.deployment.tables]
         if self._drops_tables:
             self._grant_dropping(tables)
+
+    def _create_table(self, topic: Topic, before: Sequence[IDependable]) -> IDependable:
+        settings = topic.tableflow
+        assert settings is not None
+        is_managed = settings.is_managed
+        return self.streams.topics[topic.name].turn_on_tableflow(
+            None if is_managed else self.storage,
+            settings=settings,
+            id=f"{to_pascal_case(topic.name)}Table",
+            adopt="tableflow" in topic.adopt,
+            after=before,
+        )
 
     @property
     def _drops_tables(self) -> bool:
@@ -294,31 +289,15 @@ class ConfluentStack(LakeferryStack):
             cleanups.append(emptying)
         for cleanup in cleanups:
             cleanup.node.add_dependency(rights)
-            if self.tableflow.role:
-                cleanup.node.add_dependency(self.tableflow.role)
+            if self.storage:
+                cleanup.node.add_dependency(self.storage.role)
         return list(cleanups)
 
     def _rotate(self) -> None:
-        if not self.keys.all:  # all keys are brought, and their owners replace them
-            return
-        cloud_key = self.deployment.created_confluent.cloud_key_secret
-        options = SynthOptions.of(self)
-        rotation = KeyRotation(
-            self,
-            "KeyRotation",
-            deployment=self.deployment,
-            secrets=self.secrets,
-            provider=self.provider,
-            settings=RotationSettings(
-                cloud_key_secret=cloud_key,
-                proxy=self.deployment.proxy,
-                confluent_url=options.confluent_url,
-                catalog_url=options.catalog_url,
-            ),
-            statements=may_read_secret(self, "CloudKey", name_secret_arn(self, cloud_key)),
-        )
-        for key in self.keys.all:
-            rotation.rotate(key.secret, key.resource)
+        """Rotate the keys that the deployment creates. The owners of others replace them."""
+        every = Duration.days(self.deployment.rotation.every_days)
+        for key in self.keys.all.values():
+            key.rotate(every=every)
 
     def _add_outputs(self) -> None:
         cluster = self.kafka.resource.outputs
@@ -336,9 +315,9 @@ class ConfluentStack(LakeferryStack):
             self.output("FlinkUrl", self.pool.outputs.rest_endpoint, "URL of Flink's REST API")
         page = f"https://confluent.cloud/environments/{self.kafka.environment_id}/clusters/{cluster.id}"
         self.output("ClusterPage", page, "The cluster in Confluent's console")
-        for key in self.keys.all:
+        for use, key in self.keys.all.items():
             self.output(
-                f"{key.use.id}SecretArn",
+                f"{use.id}SecretArn",
                 key.secret.arn,
                 "Secret with the connection of this account's clients",
             )

@@ -9,7 +9,6 @@ from constructs import Construct, IDependable
 from config.deployments.confluent_model import Topic
 from config.deployments.deployment_file import LoadedDeployment
 from config.deployments.model import to_pascal_case
-from lambdas.confluent.existing_properties import ExistingTopicProps
 from lambdas.confluent.flink_properties import FlinkStatementOutputs, FlinkStatementProps
 from lambdas.confluent.properties import (
     ConnectorOutputs,
@@ -17,12 +16,7 @@ from lambdas.confluent.properties import (
     SchemaProps,
     TopicProps,
 )
-from stacks.confluent.access import (
-    Accounts,
-    KafkaCluster,
-    Keys,
-    Pool,
-)
+from stacks.confluent.access import Accounts, Keys, Pool
 from stacks.confluent.rights import (
     CONNECTOR,
     FLINK,
@@ -34,14 +28,13 @@ from stacks.confluent.rights import (
     list_acls,
     list_topics_of_acl,
 )
-from stacks.constructs.vendor import VendorProvider, VendorResource
+from stacks.constructs.kafka import KafkaCluster
+from stacks.constructs.topic import Topic as KafkaTopic
+from stacks.constructs.vendor import VendorResource
 
 
 class Streams(Construct):
-    """Topics and what writes them.
-
-    `ready` has, by topic, the resources that must exist before the topic can be read.
-    """
+    """Topics and what writes them. `topics` has them by name."""
 
     def __init__(
         self,
@@ -49,7 +42,6 @@ class Streams(Construct):
         id: str,
         *,
         loaded: LoadedDeployment,
-        provider: VendorProvider,
         cluster: KafkaCluster,
         accounts: Accounts,
         keys: Keys,
@@ -57,53 +49,61 @@ class Streams(Construct):
     ) -> None:
         super().__init__(scope, id)
         self._loaded = loaded
-        self._provider = provider
+        self._provider = cluster.provider
         self._cluster = cluster
         self._accounts = accounts
         self._keys = keys
         topics = loaded.deployment.topics
-        self.ready: dict[str, list[IDependable]] = {}
+        self.topics: dict[str, KafkaTopic] = {}
         for topic in topics:
             if not topic.statement:
                 provide = self._look_up_topic if topic.existing else self._create_topic
-                self.ready[topic.name] = provide(topic)
+                self.topics[topic.name] = provide(topic)
         self._create_acls()
         for topic in topics:
             if topic.datagen:
-                ready = self.ready[topic.name]
+                ready = self.topics[topic.name].ready
                 ready.append(self._create_connector(topic).after(*ready))
         sources: list[IDependable] = []
-        for ready in self.ready.values():
-            sources += ready
+        for source in self.topics.values():
+            sources += source.ready
         statements: dict[str, VendorResource[FlinkStatementOutputs]] = {}
         for statement in loaded.deployment.statements:
             assert pool is not None
             before = [*sources, *[statements[name] for name in statement.after]]
             statements[statement.name] = self._create_statement(statement.name, pool).after(*before)
-        self.ready |= {topic.name: [statements[topic.statement]] for topic in topics if topic.statement}
+        for topic in topics:
+            if topic.statement:
+                written = self._name_topic(topic)
+                written.ready.append(statements[topic.statement])
+                self.topics[topic.name] = written
 
-    def _look_up_topic(self, topic: Topic) -> list[IDependable]:
-        """Look up a topic that somebody else owns, and its schema if it becomes a table."""
-        becomes_table = topic.tableflow is not None
-        looked_up = self._provider.create(
+    def _name_topic(self, topic: Topic) -> KafkaTopic:
+        return KafkaTopic(
             self,
             f"{to_pascal_case(topic.name)}Topic",
-            ExistingTopicProps(
-                environment_id=self._cluster.environment_id,
-                cluster_id=self._cluster.id,
-                credentials=self._keys.credentials(KAFKA),
-                topic=topic.name,
-                write_mode=topic.tableflow.write_mode if topic.tableflow else "",
-                registry_credentials=self._keys.credentials(SCHEMA_REGISTRY) if becomes_table else "",
-            ),
+            cluster=self._cluster,
+            name=topic.name,
+            owner=self._keys,
         )
-        return [looked_up.after(*self._accounts.rights[MANAGER], *self._accounts.rights[REGISTRY])]
 
-    def _create_topic(self, topic: Topic) -> list[IDependable]:
-        """Create the topic and, if no connector registers it, its schema."""
-        created = self._provider.create(
+    def _look_up_topic(self, topic: Topic) -> KafkaTopic:
+        """Look up a topic that somebody else owns, and its schema if it becomes a table."""
+        return KafkaTopic.from_name(
             self,
             f"{to_pascal_case(topic.name)}Topic",
+            cluster=self._cluster,
+            name=topic.name,
+            owner=self._keys,
+            write_mode=topic.tableflow.write_mode if topic.tableflow else "",
+        )
+
+    def _create_topic(self, topic: Topic) -> KafkaTopic:
+        """Create the topic and, if no connector registers it, its schema."""
+        named = self._name_topic(topic)
+        created = self._provider.create(
+            named,
+            "Resource",
             TopicProps(
                 environment_id=self._cluster.environment_id,
                 cluster_id=self._cluster.id,
@@ -112,15 +112,16 @@ class Streams(Construct):
                 partitions=topic.new_partitions,
                 config=topic.config,
                 adopt="topic" in topic.adopt,
-                shared_cluster=self._loaded.deployment.uses_existing_cluster,
+                shared_cluster=self._cluster.is_shared,
             ),
         ).after(*self._accounts.rights[MANAGER])
+        named.ready.append(created)
         keeps = self._loaded.deployment.keeps_data
         if keeps:
             created.keep()
         text = self._loaded.sources.schema_text(topic)
         if topic.datagen or not text:
-            return [created]
+            return named
         schema = self._provider.create(
             self,
             f"{to_pascal_case(topic.name)}Schema",
@@ -138,7 +139,8 @@ class Streams(Construct):
         ).after(*self._accounts.rights[REGISTRY])
         if keeps:
             schema.keep()
-        return [created, schema]
+        named.ready.append(schema)
+        return named
 
     def _create_acls(self) -> None:
         for acl in list_acls(self._loaded.deployment):
@@ -157,7 +159,7 @@ class Streams(Construct):
             ConnectorProps(
                 environment_id=self._cluster.environment_id,
                 cluster_id=self._cluster.id,
-                service_account_id=self._accounts.id(CONNECTOR),
+                service_account_id=self._accounts[CONNECTOR].id,
                 topic=topic.name,
                 max_interval_ms=topic.datagen_interval_ms,
                 quickstart="" if has_own_schema else topic.datagen or "",
@@ -179,8 +181,8 @@ class Streams(Construct):
                 region=deployment.aws.region,
                 credentials=self._keys.credentials(FLINK_KEY),
                 compute_pool_id=pool.outputs.id,
-                service_account_id=self._accounts.id(FLINK) if FLINK in self._accounts else "",
-                catalog=self._cluster.environment_name,
+                service_account_id=self._accounts[FLINK].id if FLINK in self._accounts else "",
+                catalog=self._cluster.environment.name,
                 database=self._cluster.resource.outputs.name,
                 sql=text.create,
                 undo_sql=text.undo,

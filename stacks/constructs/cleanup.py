@@ -8,17 +8,29 @@ import json
 from collections.abc import Sequence
 from typing import Any, Final
 
-from aws_cdk import CustomResource, Stack
+import jsii
+from aws_cdk import CustomResource, IStableStringProducer, Lazy, Stack
 from constructs import Construct
 
 from lambdas import contract
-from stacks.base import build_own_arn
 from stacks.constructs.statements import ITS_STACK, Statement, allow, list_glue_table_arns
+from stacks.constructs.synthesis import build_own_arn
 
 _NAMES_UNKNOWN: Final = (
     "On destroy, the deployment's tables go, because the deployment file says so. Their names are not known "
     "here."
 )
+
+
+@jsii.implements(IStableStringProducer)
+class _JsonList:
+    """A list as JSON, which is read when the template is written: tables may be added until then."""
+
+    def __init__(self, names: Sequence[str]) -> None:
+        self._names = names
+
+    def produce(self) -> str:
+        return json.dumps(list(self._names))
 
 
 class CleanupOnDestroy(CustomResource):
@@ -56,7 +68,7 @@ class CleanupOnDestroy(CustomResource):
         }
         named: dict[str, Any] = {name: value for name, value in targets.items() if value}
         if only_tables is not None:  # an empty list has another meaning than none
-            named["only_tables"] = json.dumps(list(only_tables))
+            named["only_tables"] = Lazy.string(_JsonList(only_tables))
         super().__init__(
             scope, id, resource_type=contract.CLEANUP_TYPE, service_token=service_token, properties=named
         )

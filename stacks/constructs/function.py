@@ -14,12 +14,12 @@ from aws_cdk import aws_scheduler_targets as targets
 from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
-from config.deployments.model import Deployment
 from stacks import assets
-from stacks.base import SynthOptions, build_own_arn
 from stacks.constructs.mail import create_alarm, find_alarm_topic
 from stacks.constructs.network import may_run_functions, place_function
+from stacks.constructs.runtime import Runtime
 from stacks.constructs.statements import TRACE, Statement, acknowledge, allow, create_role
+from stacks.constructs.synthesis import SynthOptions, build_own_arn
 
 #: Why no function has reserved concurrency, for the rule that asks for it.
 UNRESERVED: Final = (
@@ -44,7 +44,7 @@ class PythonFunction(Construct):
         scope: Construct,
         id: str,
         *,
-        deployment: Deployment,
+        runtime: Runtime,
         handler: str,
         purpose: str,
         environment: Mapping[str, str],
@@ -53,11 +53,10 @@ class PythonFunction(Construct):
         dead_letters: sqs.IQueue | None = None,
     ) -> None:
         super().__init__(scope, id)
-        settings = deployment.aws
         platform = (
-            assets.LOCAL if SynthOptions.of(self).functions_local else assets.aws(settings.lambda_python)
+            assets.LOCAL if SynthOptions.of(self).functions_local else assets.aws(runtime.lambda_python)
         )
-        logs = log_group(self, "Logs", deployment=deployment)
+        logs = log_group(self, "Logs", runtime=runtime)
         self.role = create_role(
             self,
             "Role",
@@ -66,7 +65,7 @@ class PythonFunction(Construct):
             statements=[
                 may_write(logs),
                 TRACE,
-                *may_run_functions(deployment.network),
+                *may_run_functions(runtime.network),
                 *may_send(dead_letters),
                 *statements,
             ],
@@ -78,32 +77,32 @@ class PythonFunction(Construct):
                 str(assets.build_lambda_folder(platform)), exclude=["**/__pycache__", "*.pyc"]
             ),
             handler=handler,
-            runtime=lambda_.Runtime(f"python{settings.lambda_python}", lambda_.RuntimeFamily.PYTHON),
+            runtime=lambda_.Runtime(f"python{runtime.lambda_python}", lambda_.RuntimeFamily.PYTHON),
             architecture=lambda_.Architecture.ARM_64,
             dead_letter_queue=dead_letters,
             description=purpose,
             environment=dict(environment),
             log_group=logs,
             logging_format=lambda_.LoggingFormat.JSON,
-            memory_size=settings.lambda_memory_mb,
+            memory_size=runtime.lambda_memory_mb,
             role=self.role.without_policy_updates(),
-            timeout=Duration.seconds(timeout_seconds or settings.lambda_timeout_seconds),
+            timeout=Duration.seconds(timeout_seconds or runtime.lambda_timeout_seconds),
             tracing=lambda_.Tracing.ACTIVE,
         )
         bare = self.function.node.default_child
         assert isinstance(bare, lambda_.CfnFunction)
-        place_function(bare, deployment.network)
+        place_function(bare, runtime.network)
         acknowledge(self.function, _PYTHON, "AwsSolutions-L1", "Serverless-LambdaLatestVersion")
         acknowledge(self.function, UNRESERVED, "NIST.800.53.R5-LambdaConcurrency")
-        self._create_alarms(deployment, purpose)
+        self._create_alarms(runtime, purpose)
 
-    def _create_alarms(self, deployment: Deployment, purpose: str) -> None:
+    def _create_alarms(self, runtime: Runtime, purpose: str) -> None:
         """Create the alarms in the function's own stack: an alarm in another one would prevent deleting the
         function.
         """
         stack = Stack.of(self).stack_name
         name = "".join(self.node.path.split("/")[1:])
-        topic = find_alarm_topic(self, "AlarmTopic", deployment)
+        topic = find_alarm_topic(self, "AlarmTopic", runtime)
         create_alarm(
             self,
             "ErrorsAlarm",
@@ -180,18 +179,18 @@ class FunctionSchedule(Construct):
 
 
 def log_group(
-    scope: Construct, id: str, *, deployment: Deployment, name: str | None = None, key_arn: str | None = None
+    scope: Construct, id: str, *, runtime: Runtime, name: str | None = None, key_arn: str | None = None
 ) -> logs.LogGroup:
     """Return a log group that is deleted with the stack: what must be kept about a run is in its run
     record.
 
-    `key_arn` encrypts it if the deployment file names no key for logs.
+    `key_arn` encrypts it if `runtime` names no key for logs.
     """
     group = logs.LogGroup(scope, id, log_group_name=name, removal_policy=RemovalPolicy.DESTROY)
     bare = group.node.default_child
     assert isinstance(bare, logs.CfnLogGroup)
-    bare.retention_in_days = deployment.aws.log_retention_days
-    bare.kms_key_id = deployment.encryption.logs or key_arn
+    bare.retention_in_days = runtime.log_retention_days
+    bare.kms_key_id = runtime.logs_key_arn or key_arn
     if bare.kms_key_id is None:
         acknowledge(
             group,

@@ -14,10 +14,10 @@ from aws_cdk import aws_sns_subscriptions as subscriptions
 from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
-from config.deployments.model import Deployment
-from stacks.base import build_own_arn
+from stacks.constructs.runtime import Runtime
 from stacks.constructs.secrets import create_encryption_key
 from stacks.constructs.statements import acknowledge
+from stacks.constructs.synthesis import build_own_arn
 
 
 def mail_topic(
@@ -87,19 +87,16 @@ def create_alarm(
     return created
 
 
-def build_alarm_topic_name(deployment: Deployment) -> str:
-    """Return the topic's name.
+def build_alarm_topic_name(prefix: str) -> str:
+    """Return the name of a deployment's topic of alarms.
 
     It is fixed, so that alarms of stacks that are deployed before the topic can name it.
     """
-    return f"{deployment.prefix}-alarms"
+    return f"{prefix}-alarms"
 
 
-def find_alarm_topic(scope: Construct, id: str, deployment: Deployment) -> sns.ITopic:
-    """Return the topic of alarms by its name."""
-    return sns.Topic.from_topic_arn(
-        scope, id, build_own_arn(scope, "sns", build_alarm_topic_name(deployment))
-    )
+def find_alarm_topic(scope: Construct, id: str, runtime: Runtime) -> sns.ITopic:
+    return sns.Topic.from_topic_arn(scope, id, runtime.alarm_topic_arn)
 
 
 def alarm_on_dead_letters(
@@ -139,12 +136,12 @@ def create_dead_letter_queue(scope: Construct, id: str) -> sqs.Queue:
 class AlarmTopic(Construct):
     """Mails alarms to the engineers. Its key is not SNS's default key, which CloudWatch can't use."""
 
-    def __init__(self, scope: Construct, id: str, *, deployment: Deployment) -> None:
+    def __init__(self, scope: Construct, id: str, *, runtime: Runtime, engineers: Sequence[str]) -> None:
         super().__init__(scope, id)
-        prefix = deployment.prefix
+        prefix = runtime.prefix
         key: kms.IKey
-        if deployment.encryption.logs:
-            key = kms.Key.from_key_arn(self, "Key", deployment.encryption.logs)
+        if runtime.logs_key_arn:
+            key = kms.Key.from_key_arn(self, "Key", runtime.logs_key_arn)
         else:
             key = self._create_key(prefix)
         self.key_arn = key.key_arn
@@ -152,9 +149,9 @@ class AlarmTopic(Construct):
             self,
             "Topic",
             title=f"Lakeferry {prefix} alarms",
-            recipients=deployment.alerts.engineers,
+            recipients=engineers,
             key=key,
-            topic_name=build_alarm_topic_name(deployment),
+            topic_name=build_alarm_topic_name(prefix),
         )
         self.topic.add_to_resource_policy(
             iam.PolicyStatement(

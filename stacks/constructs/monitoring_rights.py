@@ -14,7 +14,7 @@ def may_read_tables(scope: Construct, lake: Lake, database: str) -> list[Stateme
     return [
         allow("GetTables", ["glue:GetTable"], list_glue_table_arns(scope, database), why=ONE_DATABASE),
         allow("ReadMetadata", ["s3:GetObject"], [f"{lake.tableflow_arn}/*/metadata/*"], why=ITS_KEYS),
-        *may_decrypt_tables(scope, lake),
+        *may_decrypt_tables(scope, lake.tableflow_key_arn),
         allow(
             "FindMetadata",
             ["s3:ListBucket"],

@@ -16,9 +16,10 @@ from aws_cdk import aws_lambda as lambda_
 from constructs import Construct
 
 from config.deployments.account_model import Network
-from config.deployments.model import Deployment, to_pascal_case
-from stacks.base import build_own_arn
+from config.deployments.model import to_pascal_case
+from stacks.constructs.runtime import Runtime
 from stacks.constructs.statements import Statement, acknowledge, allow
+from stacks.constructs.synthesis import build_own_arn
 
 _NO_NETWORK: Final = "The deployment file names no VPC: [network] places all functions and jobs in one."
 _INTERFACES: Final = "EC2 has no resources for interfaces that don't exist yet, nor for what it lists."
@@ -62,19 +63,19 @@ class JobConnections(Construct):
     addresses, Glue takes the next connection. `names` is empty if the deployment file names no VPC.
     """
 
-    def __init__(self, scope: Construct, id: str, *, deployment: Deployment) -> None:
+    def __init__(self, scope: Construct, id: str, *, runtime: Runtime) -> None:
         super().__init__(scope, id)
         self.names: list[str] = []
         self._connections: list[glue.CfnConnection] = []
-        if deployment.network is None:
+        if runtime.network is None:
             return
         of = glue.CfnConnection
-        for subnet, zone in deployment.network.subnets.items():
-            name = f"{deployment.prefix}-{subnet}"
+        for subnet, zone in runtime.network.subnets.items():
+            name = f"{runtime.prefix}-{subnet}"
             place = of.PhysicalConnectionRequirementsProperty(
                 availability_zone=zone,
                 subnet_id=subnet,
-                security_group_id_list=list(deployment.network.security_groups),
+                security_group_id_list=list(runtime.network.security_groups),
             )
             connection = of(
                 self,
@@ -82,7 +83,7 @@ class JobConnections(Construct):
                 catalog_id=Stack.of(self).account,
                 connection_input=of.ConnectionInputProperty(
                     name=name,
-                    description=f"Exports of {deployment.prefix} run in {subnet}",
+                    description=f"Exports of {runtime.prefix} run in {subnet}",
                     connection_type="NETWORK",
                     connection_properties={},
                     physical_connection_requirements=place,

@@ -14,7 +14,6 @@ from aws_cdk import aws_lambda as lambda_
 from aws_cdk import custom_resources as resources
 from constructs import Construct
 
-from config.deployments.model import Deployment
 from lambdas import contract
 from stacks.constructs.function import (
     UNRESERVED,
@@ -24,6 +23,7 @@ from stacks.constructs.function import (
     may_write,
 )
 from stacks.constructs.network import may_run_functions, place_function
+from stacks.constructs.runtime import Runtime
 from stacks.constructs.statements import (
     ONLY_ITS_OWN,
     TRACE,
@@ -59,7 +59,7 @@ class WaitingProvider(Construct):
         scope: Construct,
         id: str,
         *,
-        deployment: Deployment,
+        runtime: Runtime,
         handler: str,
         purpose: str,
         environment: Mapping[str, str],
@@ -69,13 +69,13 @@ class WaitingProvider(Construct):
         self.function = PythonFunction(
             self,
             "Function",
-            deployment=deployment,
+            runtime=runtime,
             handler=handler,
             purpose=purpose,
             environment=environment,
             statements=statements,
         )
-        logs = log_group(self, "Logs", deployment=deployment)
+        logs = log_group(self, "Logs", runtime=runtime)
         service = iam.ServicePrincipal("lambda.amazonaws.com")
         on_event, complete = (
             create_role(
@@ -83,7 +83,7 @@ class WaitingProvider(Construct):
                 part,
                 trusts=service,
                 purpose="CDK's provider framework",
-                statements=[may_write(logs), TRACE, *may_run_functions(deployment.network)],
+                statements=[may_write(logs), TRACE, *may_run_functions(runtime.network)],
             )
             for part in ("OnEventRole", "IsCompleteRole")
         )
@@ -101,8 +101,8 @@ class WaitingProvider(Construct):
         )
         functions = [_find_framework_function(provider, name) for name in _FRAMEWORK]
         for function in functions:
-            place_function(function, deployment.network)
-            function.memory_size = deployment.aws.lambda_memory_mb
+            place_function(function, runtime.network)
+            function.memory_size = runtime.lambda_memory_mb
         acknowledge(
             self, _WAITER, "AwsSolutions-SF1", "AwsSolutions-SF2", "Serverless-StepFunctionStateMachineXray"
         )

@@ -7,16 +7,16 @@ from collections.abc import Sequence
 from typing import Final
 
 import attrs
-from aws_cdk import Stack
+from aws_cdk import Duration, Stack
 from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_secretsmanager as secretsmanager
 from constructs import Construct, IDependable
 
-from config.deployments.model import Deployment
 from lambdas import contract
 from lambdas.shared.settings import RotationSettings
 from stacks.constructs.function import WITHOUT_DEAD_LETTERS, FunctionSchedule, PythonFunction
 from stacks.constructs.mail import alarm_on_dead_letters, create_dead_letter_queue, find_alarm_topic
+from stacks.constructs.runtime import BadProps, Runtime
 from stacks.constructs.secrets import Secret, StackSecrets
 from stacks.constructs.statements import Statement, acknowledge, allow
 from stacks.constructs.vendor import VendorProvider, may_read_states
@@ -30,33 +30,40 @@ _STEPS: Final = (
 )
 #: The window in which a rotation may start.
 _WINDOW: Final = "4h"
+#: The longest that a key may be used.
+_LONGEST_DAYS: Final = 365
 #: When replaced keys are revoked, if their grace period is over. What a failed call left, the next one does
 #: six hours later.
 _REVOKE: Final = "15 0/6 * * ? *"
 
 
 class KeyRotation(Construct):
-    """Rotates keys of a vendor. `settings` says how the function reaches the vendor."""
+    """Rotates keys of a vendor. `settings` says how the function reaches the vendor.
+
+    Of each secret, `keep` keys are valid between two rotations; a replaced key is revoked after `grace_days`.
+    """
 
     def __init__(
         self,
         scope: Construct,
         id: str,
         *,
-        deployment: Deployment,
+        runtime: Runtime,
         secrets: StackSecrets,
         provider: VendorProvider,
         settings: RotationSettings,
+        keep: int = contract.KEYS_KEPT,
+        grace_days: int = int(contract.GRACE_DAYS),
         statements: Sequence[Statement] = (),
     ) -> None:
         super().__init__(scope, id)
-        self._every_days = deployment.rotation.every_days
+        self._grace_days = grace_days
         dead_letters = create_dead_letter_queue(self, "Undelivered")
         alarm_on_dead_letters(
             self,
             "UndeliveredAlarm",
             queue=dead_letters,
-            topic=find_alarm_topic(self, "AlarmTopic", deployment),
+            topic=find_alarm_topic(self, "AlarmTopic", runtime),
             name=f"{Stack.of(self).stack_name}-RevocationsUndelivered",
             what="A call that revokes replaced keys",
         )
@@ -64,13 +71,13 @@ class KeyRotation(Construct):
         self._function = PythonFunction(
             self,
             "Function",
-            deployment=deployment,
+            runtime=runtime,
             handler=contract.ROTATE,
             purpose=f"{id}: replaces keys in four steps",
             environment=attrs.evolve(
                 settings,
-                keep=str(deployment.rotation.keep),
-                grace_days=str(deployment.rotation.grace_days),
+                keep=str(keep),
+                grace_days=str(grace_days),
                 state_table=provider.states.table_name,
             ).to_environment(),
             # To compare the organization or account of each login with that of the objects.
@@ -98,10 +105,19 @@ class KeyRotation(Construct):
             event={"operation": contract.REVOKE_EXPIRED, "secrets": secrets.arns},
         )
 
-    def rotate(self, secret: Secret, *filled_by: IDependable) -> None:
+    def rotate(self, secret: Secret, *filled_by: IDependable, every: Duration) -> None:
         """Rotate a secret after `filled_by`: before, there is no key to replace, or no permission to replace
         it.
+
+        Raises BadProps unless `every` is whole days, and more than the days of grace: the next rotation needs
+        the slot of the replaced key.
         """
+        hours = every.to_hours()
+        if hours % 24 or not self._grace_days * 24 < hours <= _LONGEST_DAYS * 24:
+            raise BadProps(
+                f"{secret.name} can't rotate every {hours:g} hours: say whole days, more than "
+                f"{self._grace_days}, for which a replaced key stays valid, and at most {_LONGEST_DAYS}"
+            )
         permission = lambda_.CfnPermission(
             self,
             f"{secret.id}Permission",
@@ -118,7 +134,7 @@ class KeyRotation(Construct):
             rotation_lambda_arn=self._function.arn,
             rotate_immediately_on_update=False,
             rotation_rules=secretsmanager.CfnRotationSchedule.RotationRulesProperty(
-                schedule_expression=f"rate({self._every_days} days)", duration=_WINDOW
+                schedule_expression=f"rate({hours // 24:g} days)", duration=_WINDOW
             ),
         )
         schedule.node.add_dependency(permission, *filled_by)

@@ -5,19 +5,19 @@ dependency.
 from __future__ import annotations
 
 import string
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import attrs
-from aws_cdk import CfnTag, Duration, RemovalPolicy, Stack
+import jsii
+from aws_cdk import CfnTag, Duration, IStableListProducer, Lazy, RemovalPolicy, Stack
 from aws_cdk import aws_kms as kms
 from aws_cdk import aws_secretsmanager as secretsmanager
 from constructs import Construct
 
-from config.deployments.model import Deployment
-from stacks.base import build_own_arn
+from stacks.constructs.runtime import Runtime
 from stacks.constructs.statements import Statement, allow
-from stacks.lake import Lake
+from stacks.constructs.synthesis import build_own_arn
 
 
 def create_encryption_key(
@@ -43,19 +43,29 @@ class Secret:
     arn: str
 
 
+@jsii.implements(IStableListProducer)
+class _Arns:
+    """The ARNs of secrets, read when the template is written."""
+
+    def __init__(self, secrets: Sequence[Secret]) -> None:
+        self._secrets = secrets
+
+    def produce(self) -> list[str]:
+        return [secret.arn for secret in self._secrets]
+
+
 class StackSecrets(Construct):
     """Secrets are created empty; the function that makes the credential fills them."""
 
     def __init__(
-        self, scope: Construct, id: str, *, deployment: Deployment, purpose: str, keep: bool = False
+        self, scope: Construct, id: str, *, runtime: Runtime, purpose: str, keep: bool = False
     ) -> None:
         super().__init__(scope, id)
-        self._prefix = deployment.prefix
+        self._prefix = runtime.prefix
         self._removal = RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE if keep else RemovalPolicy.DESTROY
         #: The key that the deployment file names, or one that is created.
         self.key_arn = (
-            deployment.encryption.secrets
-            or create_encryption_key(self, "Key", purpose, self._removal).key_arn
+            runtime.secrets_key_arn or create_encryption_key(self, "Key", purpose, self._removal).key_arn
         )
         #: Secrets whose values functions write.
         self.filled: list[Secret] = []
@@ -98,8 +108,10 @@ class StackSecrets(Construct):
 
     @property
     def arns(self) -> list[str]:
-        """Return the ARNs of the secrets whose values functions write."""
-        return [secret.arn for secret in self.filled]
+        """Return the ARNs of the secrets whose values functions write, those that are added later among
+        them.
+        """
+        return Lazy.list(_Arns(self.filled))
 
     def may_use_key(self) -> Statement:
         """Allow the key for reading and writing secrets, through Secrets Manager only."""
@@ -116,36 +128,36 @@ def through(scope: Construct, service: str) -> dict[str, Any]:
     return {"StringEquals": {"kms:ViaService": f"{service}.{stack.region}.{stack.url_suffix}"}}
 
 
-def may_decrypt_tables(scope: Construct, lake: Lake) -> list[Statement]:
-    """Allow reading Tableflow's bucket through its KMS key, if the deployment file names one."""
-    if not lake.tableflow_key_arn:
+def may_decrypt_tables(scope: Construct, key_arn: str) -> list[Statement]:
+    """Allow reading Tableflow's bucket through its KMS key, if one is named."""
+    if not key_arn:
         return []
-    return [allow("DecryptTables", ["kms:Decrypt"], [lake.tableflow_key_arn], through(scope, "s3"))]
+    return [allow("DecryptTables", ["kms:Decrypt"], [key_arn], through(scope, "s3"))]
 
 
-def may_encrypt_tables(scope: Construct, lake: Lake) -> list[Statement]:
-    """Allow writing to Tableflow's bucket through its KMS key, if the deployment file names one."""
-    if not lake.tableflow_key_arn:
+def may_encrypt_tables(scope: Construct, key_arn: str) -> list[Statement]:
+    """Allow writing to Tableflow's bucket through its KMS key, if one is named."""
+    if not key_arn:
         return []
     actions = ["kms:Decrypt", "kms:GenerateDataKey"]
-    return [allow("EncryptTables", actions, [lake.tableflow_key_arn], through(scope, "s3"))]
+    return [allow("EncryptTables", actions, [key_arn], through(scope, "s3"))]
 
 
-def may_decrypt_files(scope: Construct, lake: Lake) -> list[Statement]:
-    """Allow reading the lake bucket through its KMS key, if the deployment file names one."""
-    if not lake.key_arn:
+def may_decrypt_files(scope: Construct, key_arn: str) -> list[Statement]:
+    """Allow reading the lake bucket through its KMS key, if one is named."""
+    if not key_arn:
         return []
-    return [allow("DecryptFiles", ["kms:Decrypt"], [lake.key_arn], through(scope, "s3"))]
+    return [allow("DecryptFiles", ["kms:Decrypt"], [key_arn], through(scope, "s3"))]
 
 
-def may_encrypt_files(scope: Construct, lake: Lake) -> list[Statement]:
-    """Allow writing to the lake bucket through its KMS key, if the deployment file names one. Uploads in
+def may_encrypt_files(scope: Construct, key_arn: str) -> list[Statement]:
+    """Allow writing to the lake bucket through its KMS key, if one is named. Uploads in
     parts also decrypt.
     """
-    if not lake.key_arn:
+    if not key_arn:
         return []
     actions = ["kms:Decrypt", "kms:GenerateDataKey"]
-    return [allow("EncryptFiles", actions, [lake.key_arn], through(scope, "s3"))]
+    return [allow("EncryptFiles", actions, [key_arn], through(scope, "s3"))]
 
 
 def name_secret_arn(scope: Construct, name: str) -> str:

@@ -10,7 +10,7 @@ from aws_cdk import Acknowledgment, Stack, Validations
 from aws_cdk import aws_iam as iam
 from constructs import Construct, IConstruct
 
-from stacks.base import build_own_arn
+from stacks.constructs.synthesis import build_own_arn
 
 #: Reasons that several statements share.
 ONE_DATABASE: Final = "All tables of this one database: a topic or export may be added, and with it a table."
@@ -88,7 +88,7 @@ def create_role(
             )
         },
     )
-    _acknowledge_policy(role, statements)
+    acknowledge_policy(role, statements)
     return role
 
 
@@ -97,11 +97,11 @@ def attach(scope: Construct, id: str, role: iam.IRole, statements: Sequence[Stat
     policy = iam.Policy(
         scope, id, roles=[role], statements=[statement.policy_statement() for statement in statements]
     )
-    _acknowledge_policy(policy, statements)
+    acknowledge_policy(policy, statements)
     return policy
 
 
-def _acknowledge_policy(construct: IConstruct, statements: Sequence[Statement]) -> None:
+def acknowledge_policy(construct: IConstruct, statements: Sequence[Statement]) -> None:
     """Accept that the policy is inline, and wildcards that have a reason. Others are findings of cdk-nag."""
     stack = Stack.of(construct)
     acknowledge(construct, ONLY_ITS_OWN, "NIST.800.53.R5-IAMNoInlinePolicy")

@@ -11,17 +11,20 @@ from aws_cdk import CfnResource, CustomResource, Duration, RemovalPolicy, Stack
 from aws_cdk import aws_dynamodb as dynamodb
 from constructs import Construct, IDependable
 
-from config.deployments.model import Deployment
 from lambdas import contract
 from lambdas.shared.properties import Properties, declared
 from lambdas.shared.settings import FunctionSettings, ResourceSettings
-from stacks.base import SynthOptions
 from stacks.constructs.cleanup import may_read_own_stack
 from stacks.constructs.provider import WaitingProvider
+from stacks.constructs.runtime import Runtime
 from stacks.constructs.statements import Statement, acknowledge, allow
+from stacks.constructs.synthesis import SynthOptions
 
 #: CloudFormation waits at least as long as the provider does.
 _SERVICE_TIMEOUT: Final = contract.TOTAL_TIMEOUT_SECONDS
+
+#: The id of a construct's only child, as in CDK's own constructs. It is no part of the logical id.
+_ONLY_CHILD: Final = "Resource"
 
 O = TypeVar("O", bound=tuple[str, ...])  # noqa: E741  (outputs)
 
@@ -34,7 +37,8 @@ class VendorProvider(Construct):
     """The provider of a vendor's resources.
 
     `settings` says how its function reaches the vendor; `statements` are what it may do besides writing
-    states.
+    states. With `fixed_ids`, the construct id of a resource is its logical id at any depth of the tree, so a
+    template can be rearranged without replacing what it has. Otherwise the logical id comes from the path.
     """
 
     def __init__(
@@ -42,11 +46,14 @@ class VendorProvider(Construct):
         scope: Construct,
         id: str,
         *,
-        deployment: Deployment,
+        runtime: Runtime,
         settings: FunctionSettings,
         statements: Sequence[Statement],
+        fixed_ids: bool = False,
     ) -> None:
         super().__init__(scope, id)
+        self.runtime = runtime
+        self._fixed_ids = fixed_ids
         self.states = dynamodb.Table(
             self,
             "States",
@@ -66,14 +73,14 @@ class VendorProvider(Construct):
             "NIST.800.53.R5-DynamoDBInBackupPlan",
         )
         resources = ResourceSettings(
-            project=deployment.identity.name,
-            stage=deployment.identity.stage,
+            project=runtime.project,
+            stage=runtime.stage,
             state_table=self.states.table_name,
         )
         provider = WaitingProvider(
             self,
             "Provider",
-            deployment=deployment,
+            runtime=runtime,
             handler=contract.CUSTOM_RESOURCE,
             purpose=f"{id}: creates, updates and deletes objects",
             environment=resources.to_environment() | settings.to_environment(),
@@ -91,20 +98,29 @@ class VendorProvider(Construct):
         self.role = provider.function.role
 
     def create(self, scope: Construct, id: str, props: Properties[O]) -> VendorResource[O]:
-        """Create an object at the vendor."""
-        return VendorResource(scope, id, service_token=self.service_token, props=props)
+        """Create an object at the vendor. `id` is "Resource" in a construct that is this one object."""
+        logical_id = scope.node.id if id == _ONLY_CHILD else id
+        return VendorResource(
+            scope,
+            id,
+            service_token=self.service_token,
+            props=props,
+            logical_id=logical_id if self._fixed_ids else None,
+        )
 
 
 class VendorResource(CustomResource, Generic[O]):
-    """An object at a vendor.
+    """An object at a vendor. Its logical id is part of the object's name."""
 
-    Its construct id is its logical id at any depth of the tree: it is part of the object's name.
-    """
-
-    def __init__(self, scope: Construct, id: str, *, service_token: str, props: Properties[O]) -> None:
-        options = SynthOptions.of(scope)
-        # The changed property makes CloudFormation send an update, which creates the missing object.
-        repaired = f"{Stack.of(scope).stack_name}/{id}" in options.repairs
+    def __init__(
+        self,
+        scope: Construct,
+        id: str,
+        *,
+        service_token: str,
+        props: Properties[O],
+        logical_id: str | None = None,
+    ) -> None:
         super().__init__(
             scope,
             id,
@@ -114,14 +130,24 @@ class VendorResource(CustomResource, Generic[O]):
             properties={
                 "kind": props.TYPE,
                 **declared(props),
-                **({contract.REPAIR: options.repair} if repaired else {}),
             },
         )
         bare = self.node.default_child
         assert isinstance(bare, CfnResource)
-        bare.override_logical_id(id)
+        if logical_id:
+            bare.override_logical_id(logical_id)
+        self._repair(bare)
         #: Tokens of the outputs.
         self.outputs: O = props.OUTPUTS(*[self.get_att_string(name) for name in props.OUTPUTS._fields])
+
+    def _repair(self, bare: CfnResource) -> None:
+        """Change a property of a resource whose object is missing, if it is to be created again: then
+        CloudFormation sends an update.
+        """
+        options = SynthOptions.of(self)
+        stack = Stack.of(self)
+        if options.repairs and f"{stack.stack_name}/{stack.resolve(bare.logical_id)}" in options.repairs:
+            bare.add_property_override(contract.REPAIR, options.repair)
 
     def keep(self) -> Self:
         """Keep the object when its resource is removed or replaced, unless the deployment that created it is

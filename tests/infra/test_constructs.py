@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from aws_cdk import App, Stack
+from aws_cdk import App, Duration, Stack
 from aws_cdk.assertions import Template
 from constructs import Construct
 
@@ -12,17 +12,18 @@ from lambdas.confluent.properties import AclProps, TopicProps
 from lambdas.shared.settings import FunctionSettings, RotationSettings
 from stacks.constructs.cleanup import CleanupOnDestroy
 from stacks.constructs.rotation import KeyRotation
+from stacks.constructs.runtime import BadProps, Runtime
 from stacks.constructs.secrets import StackSecrets
 from stacks.constructs.vendor import VendorProvider
-from tests.support import (
-    assembly_kit,  # noqa: F401  (finds Node for CDK)
-    shipped,
-)
+from tests.support import assembly_kit  # noqa: F401  (finds Node for CDK)
+from tests.support.policies import ACCOUNT
 
 
 @pytest.fixture(scope="module")
-def deployment():
-    return shipped.load("dev").deployment
+def runtime():
+    return Runtime(
+        project="lakeferry", stage="dev", alarm_topic_arn=f"arn:aws:sns:eu-west-1:{ACCOUNT}:alarms"
+    )
 
 
 @pytest.fixture
@@ -31,8 +32,10 @@ def stack():
 
 
 @pytest.fixture
-def provider(stack, deployment):
-    return VendorProvider(stack, "Vendor", deployment=deployment, settings=FunctionSettings(), statements=[])
+def provider(stack, runtime):
+    return VendorProvider(
+        stack, "Vendor", runtime=runtime, settings=FunctionSettings(), statements=[], fixed_ids=True
+    )
 
 
 def topic(**more):
@@ -56,6 +59,14 @@ def test_a_resources_logical_id_is_its_construct_id_at_any_depth(stack, provider
     deep = Construct(Construct(stack, "One"), "Two")
     provider.create(deep, "OrdersTopic", topic())
     assert Template.from_stack(stack).find_resources("Custom::LakeferryTopic").keys() == {"OrdersTopic"}
+
+
+def test_without_fixed_ids_a_logical_id_comes_from_the_path(stack, runtime):
+    named = VendorProvider(stack, "Vendor", runtime=runtime, settings=FunctionSettings(), statements=[])
+    for part in ("One", "Two"):
+        named.create(Construct(stack, part), "OrdersTopic", topic())
+    ids = Template.from_stack(stack).find_resources("Custom::LakeferryTopic").keys()
+    assert sorted(id[:14] for id in ids) == ["OneOrdersTopic", "TwoOrdersTopic"]
 
 
 def test_a_template_has_only_properties_that_differ_from_the_defaults(stack, provider):
@@ -106,20 +117,34 @@ def test_a_cleanup_names_one_object(stack):
     assert properties(stack, contract.CLEANUP_TYPE) == {"ServiceToken": "arn", "bucket": "lake"}
 
 
-def test_a_secret_rotates_once_it_is_filled(stack, provider, deployment):
-    secrets = StackSecrets(stack, "Secrets", deployment=deployment, purpose="tries")
+@pytest.fixture
+def rotation(stack, provider, runtime):
+    """Return a rotation, a secret that it may rotate, and the resource that fills the secret."""
+    secrets = StackSecrets(stack, "Secrets", runtime=runtime, purpose="tries")
     secret = secrets.empty("KeySecret", "confluent/key", "a key")
-    filled = provider.create(stack, "Orders", topic())
-    rotation = KeyRotation(
+    created = KeyRotation(
         stack,
         "KeyRotation",
-        deployment=deployment,
+        runtime=runtime,
         secrets=secrets,
         provider=provider,
         settings=RotationSettings(),
     )
-    rotation.rotate(secret, filled)
+    return created, secret, provider.create(stack, "Orders", topic())
+
+
+def test_a_rotation_must_be_longer_than_the_grace_of_a_replaced_key(rotation):
+    created, secret, filled = rotation
+    for every in (Duration.days(7), Duration.hours(200), Duration.days(366)):
+        with pytest.raises(BadProps, match=r"whole days, more than 7, .* and at most 365"):
+            created.rotate(secret, filled, every=every)
+
+
+def test_a_secret_rotates_once_it_is_filled(stack, rotation):
+    created, secret, filled = rotation
+    created.rotate(secret, filled, every=Duration.days(30))
     (schedule,) = Template.from_stack(stack).find_resources("AWS::SecretsManager::RotationSchedule").values()
+    assert schedule["Properties"]["RotationRules"]["ScheduleExpression"] == "rate(30 days)"
     assert "Orders" in schedule["DependsOn"]
     assert secret.name == "lakeferry-dev/confluent/key"
     alarms = {

@@ -1,0 +1,1 @@
+"""Apps that use Lakeferry's constructs without a deployment file."""
