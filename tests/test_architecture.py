@@ -59,6 +59,14 @@ VIOLATIONS = {
         "stacks/data.py",
         "from lambdas.rotation import steps",
     ),
+    "Constructs know neither the stacks nor how a deployment file is read: other apps import them": (
+        "stacks/constructs/kafka.py",
+        "import stacks.settings",
+    ),
+    "Examples import the construct library, and nothing else of this repository": (
+        "examples/trades.py",
+        "import stacks.data",
+    ),
     "Functions import neither CDK nor Spark nor the job": ("lambdas/rotation/steps.py", "import aws_cdk"),
     "The two vendors' packages don't import each other": (
         "lambdas/snowflake/client.py",

@@ -40,7 +40,7 @@ from simulators.tableflow.topic import Topic
 from tests.support import docs_reader, shipped
 
 ROOT = Path(__file__).resolve().parents[1]
-PACKAGES = ("config", "dev", "glue_jobs", "lakeferry", "lambdas", "simulators", "stacks")
+PACKAGES = ("config", "dev", "examples", "glue_jobs", "lakeferry", "lambdas", "simulators", "stacks")
 TUTORIAL = ROOT / "docs" / "tutorial" / "first-export.md"
 RESULT = ROOT / "docs" / "for-analysts.md"
 

@@ -89,7 +89,7 @@ class ConfluentStack(LakeferryStack):
         self.kafka = provide_kafka_cluster(self, provider=self.provider, confluent=confluent)
         self.pool = self._create_pool() if deployment.statements else None
         accounts = list_accounts_with_work(deployment)
-        self.accounts = Accounts(self, "Accounts", cluster=self.kafka, names=accounts)
+        self.accounts = Accounts(self, "Access", cluster=self.kafka, names=accounts)
         self.keys = Keys(
             self,
             "Keys",

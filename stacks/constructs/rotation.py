@@ -22,11 +22,11 @@ from stacks.constructs.statements import Statement, acknowledge, allow
 from stacks.constructs.vendor import VendorProvider, may_read_states
 
 _STEPS: Final = (
-    "DescribeSecret",
-    "GetSecretValue",
-    "PutSecretValue",
-    "UpdateSecretVersionStage",
-    "ListSecretVersionIds",
+    "secretsmanager:DescribeSecret",
+    "secretsmanager:GetSecretValue",
+    "secretsmanager:PutSecretValue",
+    "secretsmanager:UpdateSecretVersionStage",
+    "secretsmanager:ListSecretVersionIds",
 )
 #: The window in which a rotation may start.
 _WINDOW: Final = "4h"
@@ -67,7 +67,6 @@ class KeyRotation(Construct):
             name=f"{Stack.of(self).stack_name}-RevocationsUndelivered",
             what="A call that revokes replaced keys",
         )
-        statement = allow("RotateOwnSecrets", [f"secretsmanager:{step}" for step in _STEPS], secrets.arns)
         self._function = PythonFunction(
             self,
             "Function",
@@ -82,7 +81,7 @@ class KeyRotation(Construct):
             ).to_environment(),
             # To compare the organization or account of each login with that of the objects.
             statements=[
-                statement,
+                allow("RotateOwnSecrets", _STEPS, secrets.arns),
                 secrets.may_use_key(),
                 may_read_states(provider.states.table_arn),
                 *statements,

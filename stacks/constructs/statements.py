@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
@@ -145,5 +146,10 @@ def _flatten_token(stack: Stack, value: Any) -> str:
             return "".join(_flatten_token(stack, part) for part in given[1])
         if function == "Fn::GetAtt":
             return f"<{'.'.join(given)}>"
-        return f"<{given}>" if function == "Ref" else _flatten_token(stack, given)
+        if function == "Ref":
+            return f"<{given}>"
+        # Such as Fn::Select.
+        if isinstance(given, list):
+            return json.dumps(resolved, separators=(",", ":"))
+        return _flatten_token(stack, given)
     return str(resolved)

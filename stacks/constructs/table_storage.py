@@ -10,6 +10,7 @@ from aws_cdk import aws_iam as iam
 from aws_cdk import aws_s3 as s3
 from constructs import Construct, IDependable
 
+from config.deployments import validation
 from lambdas import contract
 from lambdas.confluent.properties import (
     CatalogIntegrationOutputs,
@@ -20,6 +21,7 @@ from lambdas.confluent.properties import (
 from stacks.constructs.cleanup import CleanupOnDestroy, may_drop_tables
 from stacks.constructs.kafka import KafkaCluster
 from stacks.constructs.lake_formation import LakeFormationGrants
+from stacks.constructs.runtime import require_forms
 from stacks.constructs.secrets import may_encrypt_tables
 from stacks.constructs.service_account import ServiceAccount
 from stacks.constructs.statements import (
@@ -73,6 +75,8 @@ class TableStorage(Construct):
         self.has_catalog = glue_database is not None
         self._provider = cluster.provider
         self._glue_database = glue_database
+        #: The account whose tables it has; None if a deployment's several accounts use it.
+        self.account: ServiceAccount | None = None
         #: The names of its tables in Glue.
         self.tables: list[str] = []
         #: What must exist before a table is switched on.
@@ -96,16 +100,19 @@ class TableStorage(Construct):
         *,
         account: ServiceAccount,
         bucket: s3.IBucket,
-        glue_database: str | None = None,
+        glue_database: str,
         drop_tables_on_destroy: bool = False,
     ) -> TableStorage:
         """Return the storage of an account's tables.
 
-        With `drop_tables_on_destroy`, they are dropped from Glue when the whole stack is deleted. Their files
-        stay in any case.
+        `glue_database` is the one that the cluster's integration with Glue fills: creating an integration
+        needs rights on the whole cluster, which the account doesn't have. With `drop_tables_on_destroy`, the
+        tables are dropped from Glue when the whole stack is deleted. Their files stay in any case.
         """
+        require_forms(glue_database=(validation.GLUE_DATABASE, glue_database))
         cluster = account.cluster
         storage = cls(scope, id, cluster=cluster, bucket=Bucket.of(bucket), glue_database=glue_database)
+        storage.account = account
         account.bind(
             "ResourceOwnerIntegration",
             role="ResourceOwner",
@@ -115,9 +122,6 @@ class TableStorage(Construct):
         storage.ready += [storage.role, *account.rights]
         if drop_tables_on_destroy:
             storage.ready.append(storage._drop_tables())
-        if not storage.has_catalog:
-            tableflow_key = account.key("tableflow").credentials
-            storage.ready.append(storage.add_catalog(tableflow_key).after(*storage.ready))
         return storage
 
     @property

@@ -73,9 +73,29 @@ class Topic(Construct):
 
         `settings` are those of the deployment file's [topics.tableflow].
         """
-        created = self.turn_on_tableflow(storage, settings=settings or Tableflow())
+        settings = settings or Tableflow()
+        self._require_fitting(storage, settings)
+        created = self.turn_on_tableflow(storage, settings=settings)
         path = Fn.select(1, Fn.split(f"s3://{storage.bucket.name}/", created.outputs.table_path))
         return Table(self.name, name_table(self.name), storage.in_glue, path=path, resource=created)
+
+    def _require_fitting(self, storage: TableStorage, settings: Tableflow) -> None:
+        """Raise BadProps with all that Tableflow or the owner of the cluster would not accept."""
+        problems = []
+        if storage.account is not self._owner:
+            problems.append("`storage` is that of another account, which can't write this topic's table")
+        if settings.is_managed:
+            problems.append(
+                "settings.storage is managed, and `storage` is a bucket: leave out settings.storage"
+            )
+        own_log = settings.error_log_topic != Tableflow().error_log_topic
+        if settings.on_error == "LOG" and self.cluster.is_shared and not own_log:
+            problems.append(
+                f"settings.error_log_topic is {settings.error_log_topic}, to which Tableflow writes the "
+                "records of all teams of the cluster: choose a name of your own"
+            )
+        if problems:
+            raise BadProps(f"{self.node.path}: {'; '.join(problems)}")
 
     def turn_on_tableflow(
         self,
