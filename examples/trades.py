@@ -18,20 +18,20 @@ class TradesStack(cdk.Stack):
 
     def __init__(self, scope: Construct, id: str, *, env: cdk.Environment) -> None:
         super().__init__(scope, id, env=env)
-        given = self.node.get_context
-        alarms = sns.Topic.from_topic_arn(self, "Alarms", given("alarms"))
-        tables = s3.Bucket.from_bucket_name(self, "Tables", given("tables"))
-        files = s3.Bucket.from_bucket_name(self, "Files", given("files"))
+        from_context = self.node.get_context
+        alarms = sns.Topic.from_topic_arn(self, "Alarms", from_context("alarms"))
+        tables = s3.Bucket.from_bucket_name(self, "Tables", from_context("tables"))
+        files = s3.Bucket.from_bucket_name(self, "Files", from_context("files"))
         runtime = lakeferry.Runtime(project="trades", stage="prod", alarm_topic_arn=alarms.topic_arn)
 
         provider = lakeferry.ConfluentProvider(
-            self, "Confluent", runtime=runtime, cloud_key_secret=given("cloud_key_secret")
+            self, "Confluent", runtime=runtime, cloud_key_secret=from_context("cloud_key_secret")
         )
         environment = lakeferry.Environment.from_id(
-            self, "Environment", provider=provider, environment_id=given("environment")
+            self, "Environment", provider=provider, environment_id=from_context("environment")
         )
         cluster = lakeferry.KafkaCluster.from_id(
-            self, "Cluster", environment=environment, cluster_id=given("cluster")
+            self, "Cluster", environment=environment, cluster_id=from_context("cluster")
         )
         account = lakeferry.ServiceAccount(self, "Account", cluster=cluster, description="Table of trades")
         topic = lakeferry.Topic.from_name(self, "Topic", cluster=cluster, name="Sales.Trades", owner=account)
@@ -40,7 +40,7 @@ class TradesStack(cdk.Stack):
             "Storage",
             account=account,
             bucket=tables,
-            glue_database=given("cluster"),  # the cluster's owner shows its tables in Glue already
+            glue_database=from_context("cluster"),  # the cluster's owner shows its tables in Glue already
             drop_tables_on_destroy=True,
         )
         table = topic.tableflow(storage)

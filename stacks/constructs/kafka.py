@@ -37,10 +37,10 @@ class Environment(Construct):
     ) -> Environment:
         """Return an environment that exists. Only Flink's statements need its name."""
         require_forms(environment_id=(validation.ENVIRONMENT_ID, environment_id))
-        given = cls(scope, id, provider=provider, created=None)
-        given.environment_id = environment_id
-        given.name = name
-        return given
+        environment = cls(scope, id, provider=provider, created=None)
+        environment.environment_id = environment_id
+        environment.name = name
+        return environment
 
     @classmethod
     def create(

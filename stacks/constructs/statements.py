@@ -141,15 +141,15 @@ def _flatten_token(stack: Stack, value: Any) -> str:
     """Return a token as cdk-nag writes it."""
     resolved = stack.resolve(value)
     if isinstance(resolved, dict):
-        ((function, given),) = resolved.items()
+        ((function, argument),) = resolved.items()
         if function == "Fn::Join":
-            return "".join(_flatten_token(stack, part) for part in given[1])
+            return "".join(_flatten_token(stack, part) for part in argument[1])
         if function == "Fn::GetAtt":
-            return f"<{'.'.join(given)}>"
+            return f"<{'.'.join(argument)}>"
         if function == "Ref":
-            return f"<{given}>"
+            return f"<{argument}>"
         # Such as Fn::Select.
-        if isinstance(given, list):
+        if isinstance(argument, list):
             return json.dumps(resolved, separators=(",", ":"))
-        return _flatten_token(stack, given)
+        return _flatten_token(stack, argument)
     return str(resolved)
