@@ -34,6 +34,18 @@ _MOST = 500
 #: The time between the moment at which a run stops publishing and the one at which others remove its files.
 #: It is longer than the last write can take with all its retries (see `store`).
 _GRACE = timedelta(minutes=10)
+#: Keys of the manifest that the run's record contains too.
+_MANIFEST_KEYS_IN_RECORD = (
+    "status",
+    "completeness",
+    "generation",
+    "run_id",
+    "rows",
+    "headline",
+    "files",
+    "checks",
+    "notes",
+)
 
 Clock = Callable[[], datetime]
 #: A function that is called with (window, phase) when a phase begins.
@@ -110,6 +122,14 @@ class RunRecord:
             _encode_json(attrs.asdict(self) | {"code_version": compute_code_version()}),
             "application/json",
         )
+
+
+def describe_outcome(window: str, state: str, visible: dict[str, Any]) -> dict[str, Any]:
+    """Return a window's document for the record, with facts of the manifest that is visible, or that would
+    be.
+    """
+    document = {"window": window, "state": state, "reason": None}
+    return document | {key: visible[key] for key in _MANIFEST_KEYS_IN_RECORD}
 
 
 def begin(

@@ -17,7 +17,7 @@ from config.exports.windows import Window, find_kind
 from glue_jobs.aggregate_table import is_table_current
 from glue_jobs.borders import REMEDY
 from glue_jobs.completeness import Verdict
-from glue_jobs.delivery import cleanup, counts, csv, datapackage, manifest, report
+from glue_jobs.delivery import cleanup, counts, csv, descriptions, manifest
 from glue_jobs.delivery.checks import explain_failures, list_implied_checks
 from glue_jobs.delivery.counts import PartitionReport, ReadCounts
 from glue_jobs.delivery.losses import accept_loss
@@ -39,20 +39,8 @@ from glue_jobs.failing import find_failing_expressions, find_failing_totals, nam
 from glue_jobs.platform import compute_code_version
 from glue_jobs.rows import WindowFrame
 from glue_jobs.run_context import RunContext
+from glue_jobs.runs import describe_outcome
 from glue_jobs.store import ObjectBody, translate_aws_errors
-
-#: Keys of the manifest that the run's record contains too.
-_MANIFEST_KEYS_IN_RECORD = (
-    "status",
-    "completeness",
-    "generation",
-    "run_id",
-    "rows",
-    "headline",
-    "files",
-    "checks",
-    "notes",
-)
 
 
 @attrs.define(slots=False)  # for `cached_property`
@@ -362,7 +350,8 @@ class WindowExport:
 
     def _publish(self, result: WindowResult, frame: WindowFrame) -> dict[str, Any]:
         with self._phase("publish"):
-            result = attrs.evolve(result, files=[*result.files, *self._write_descriptions(result)])
+            described = descriptions.write_descriptions(self.location, result)
+            result = attrs.evolve(result, files=[*result.files, *described])
             outcome = self._publication.publish(self._build_manifest(result))
             if outcome.state != PUBLISHED:
                 self._discard_files()
@@ -379,21 +368,6 @@ class WindowExport:
             self._may_lack_aggregate = False
         return self._describe(outcome.state, outcome.manifest)
 
-    def _write_descriptions(self, result: WindowResult) -> list[File]:
-        """Write the data dictionary and the report beside the data."""
-        package = json.dumps(datapackage.build_data_package(result), indent=2, ensure_ascii=False).encode()
-        page = report.render_html(result).encode()
-        return [
-            self._write_description("datapackage", "datapackage.json", package, "application/json"),
-            self._write_description("report", "report.html", page, "text/html; charset=utf-8"),
-        ]
-
-    def _write_description(self, role: str, name: str, content: bytes, content_type: str) -> File:
-        bucket = self.run.bucket
-        key = f"{self.location.run_folder(self.run.record.id)}{name}"
-        bucket.write(key, content, content_type)
-        return File(role, bucket.key(key), len(content), hashlib.sha256(content).hexdigest())
-
     def _build_manifest(self, result: WindowResult) -> Manifest:
         run = self.run
         now = run.clock()
@@ -402,13 +376,7 @@ class WindowExport:
         return manifest.build_manifest(result, fence, now)
 
     def _describe(self, state: str, visible: Manifest) -> dict[str, Any]:
-        return describe_window(self.window, state, visible)
-
-
-def describe_window(window: Window, state: str, visible: Manifest) -> dict[str, Any]:
-    """Return a window's document, with facts of the manifest that is visible, or that would be."""
-    document = {"window": window.label, "state": state, "reason": None}
-    return document | {part: visible[part] for part in _MANIFEST_KEYS_IN_RECORD}
+        return describe_outcome(self.window.label, state, visible)
 
 
 def _name_status(verdict: Verdict, stats: FileStats) -> str:

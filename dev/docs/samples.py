@@ -16,9 +16,8 @@ from glue_jobs.delivery import counts, manifest
 from glue_jobs.delivery.counts import PartitionReport, ReadCounts
 from glue_jobs.delivery.manifest import Accepted, CheckResult, Fence, File, WindowResult
 from glue_jobs.delivery.verify import FileStats
-from glue_jobs.runs import RunRecord
+from glue_jobs.runs import RunRecord, describe_outcome
 from glue_jobs.source import PinnedTable
-from glue_jobs.window import describe_window
 
 _MONDAY = date(2026, 11, 9)
 _RUN = "20261116T060009Z-5a0c9e12"
@@ -57,7 +56,8 @@ def run_record() -> dict[str, Any]:
     window = find_window(_MONDAY, contracts.load("weekly_sales").window)
     waiting = "the table's last commit is of 2026-11-15 21:40 UTC, before the window's end"
     record.windows = [
-        describe_window(window, "published", manifests()[0]) | {"inputs_sha256": _INPUTS, "seconds": 33.723},
+        describe_outcome(window.label, "published", manifests()[0])
+        | {"inputs_sha256": _INPUTS, "seconds": 33.723},
         {"window": "2026-W47", "state": "incomplete", "reason": waiting},
         _BLOCKED,
     ]

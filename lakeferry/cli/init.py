@@ -80,9 +80,8 @@ def init(
 
     flags = {
         "name": name, "owner": owner, "region": region, "tables": tables, "bucket": bucket,
-        "tableflow_key": tableflow_key,
-        "environment": environment, "environment_name": environment_name, "cluster": cluster,
-        "snowflake": snowflake, "topics": topics, "schedule": schedule, "zone": zone,
+        "tableflow_key": tableflow_key, "environment": environment, "environment_name": environment_name,
+        "cluster": cluster, "snowflake": snowflake, "topics": topics, "schedule": schedule, "zone": zone,
         "recipients": recipients, "engineers": engineers,
     }  # fmt: skip
     return run.init(call.output, call.stage, flags, yes=call.yes)
