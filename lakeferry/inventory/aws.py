@@ -17,17 +17,22 @@ from lakeferry.deployment.context import DeploymentContext
 from lakeferry.inventory import aws_kinds
 from lakeferry.inventory.aws_kinds import AwsKind
 from lakeferry.inventory.aws_listing import AwsResource, Tags, list_pages
+from lakeferry.inventory.known import read_known
 from lakeferry.inventory.model import AWS, ORPHAN, Item, Ownership, Verdict, orphaned, retained, unknown
 from lakeferry.inventory.ownership import StackHistory, decide_by_stack, stack_items
 from lakeferry.inventory.recognition import matches
 from lambdas import contract
-from lambdas.custom_resources.cleanup import is_table_in, lists_all_tables
+from lambdas.custom_resources.cleanup import is_table_in, list_own_tables, lists_all_tables
 from lambdas.shared.aws import answer_to
+from lambdas.shared.errors import LakeferryError
 from lambdas.shared.redaction import redact
 
 _BY_HAND: Final = "created manually: the deployment file names it"
 _ITS_KEY: Final = "encrypts the secret that the deployment file names"
 _KEEP: Final = 'on_destroy = "keep" in the deployment file'
+_NOT_PROVED: Final = (
+    "others use its bucket too, and nothing proves that this deployment enabled Tableflow for it: it stays"
+)
 _UNVERIFIED: Final = "name matches this deployment, but ownership can't be verified; check it manually"
 _MAY_HIDE: Final = (
     "Lake Formation may hide tables in it: if a data lake administrator finds it empty, delete it manually"
@@ -66,6 +71,8 @@ def _list_guarded(kind: str, read: Callable[[], Iterator[Item]]) -> list[Item]:
         return [unknown(AWS, kind, redact(answer_to(error)))]
     except BotoCoreError as error:
         return [unknown(AWS, kind, type(error).__name__)]
+    except LakeferryError as error:
+        return [unknown(AWS, kind, error.what)]
 
 
 @attrs.frozen
@@ -114,6 +121,22 @@ class _Listing:
             yield of_database.item(AWS, "glue_database", database)
             for table in deployment_tables:
                 yield ownership.item(AWS, "glue_table", table["Name"], table["Name"], (database,))
+        yield from self._list_doubtful_tables(databases)
+
+    def _list_doubtful_tables(self, databases: Iterable[str]) -> Iterator[Item]:
+        """Yield the tables in a bucket that others use too which have a name of the file, and which perhaps
+        somebody else's Tableflow writes.
+        """
+        bucket = self._shared_bucket
+        if not bucket or not self.history.had(f"{self.ctx.deployment.prefix}-confluent"):
+            return
+        names = {topic.table for topic in self.ctx.deployment.tables_in_glue} - self._proved_tables
+        for database in filter(_CLUSTER.fullmatch, databases):
+            for table in self._list_tables(database):
+                if table["Name"] in names and is_table_in(table, bucket):
+                    yield retained(_NOT_PROVED).item(
+                        AWS, "glue_table", table["Name"], table["Name"], (database,)
+                    )
 
     def existing_buckets(self) -> Iterator[Item]:
         """Yield the buckets that the deployment uses and didn't create. What it wrote to them stays."""
@@ -129,13 +152,27 @@ class _Listing:
 
     def _is_own_table(self, table: Mapping[str, Any], own_buckets: Iterable[str]) -> bool:
         """Return whether its files are in a bucket of the deployment. A bucket that exists may have tables of
-        others, so there the name counts too.
+        others: there, a resource of the deployment must have enabled Tableflow for it.
         """
         if any(is_table_in(table, bucket) for bucket in own_buckets):
             return True
-        names = [topic.table for topic in self.ctx.deployment.tables_in_glue]
-        existing_bucket = self.ctx.deployment.aws.existing_tableflow_bucket or ""
-        return table["Name"] in names and is_table_in(table, existing_bucket)
+        return table["Name"] in self._proved_tables and is_table_in(table, self._shared_bucket)
+
+    @property
+    def _shared_bucket(self) -> str:
+        """Return the bucket of the tables that others may use too, "" if the deployment has its own."""
+        return self.ctx.deployment.aws.existing_tableflow_bucket or ""
+
+    @cached_property
+    def _proved_tables(self) -> frozenset[str]:
+        """The tables in that bucket for whose topics the deployment enabled Tableflow, as the states of its
+        resources say. Raises LakeferryError.
+        """
+        proved: set[str] = set()
+        for stack in self.history.current if self._shared_bucket else ():
+            states = [known.state for known in read_known(self.ctx, stack) if known.state]
+            proved |= list_own_tables(states, self._shared_bucket)
+        return frozenset(proved)
 
     def _require_full_view(self, ownership: Ownership) -> Ownership:
         """Return the ownership of a database that shows only the deployment's tables.

@@ -1,10 +1,11 @@
 """Remove what vendors and jobs leave behind: objects and uploads in a bucket, tables of a Glue database.
 
 A Glue database may have other people's tables. A table is the deployment's if its files are in the
-deployment's own bucket; only such tables are dropped, and the database only if nothing else is in it and it
-isn't that of somebody else's integration. Glue's lists leave out the tables that Lake Formation hides from
-the caller, and a database is deleted with all its tables. So the database stays unless Lake Formation can't
-hide any. An empty database costs nothing.
+deployment's own bucket or, in a bucket that others use too, if the states of its resources say that one of
+them enabled Tableflow for it. Only such tables are dropped, and the database only if nothing else is in it
+and it isn't that of somebody else's integration. Glue's lists leave out the tables that Lake Formation hides
+from the caller, and a database is deleted with all its tables. So the database stays unless Lake Formation
+can't hide any. An empty database costs nothing.
 
 Each method works until the deadline and returns True if nothing is left. Something that is already gone
 counts as removed.
@@ -19,6 +20,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import attrs
 
+from lambdas.confluent.properties import TableflowTopicProps
 from lambdas.shared.aws import raise_instead, translate_aws_errors, translate_error
 from lambdas.shared.clock import Deadline
 from lambdas.shared.errors import Refused
@@ -28,6 +30,8 @@ if TYPE_CHECKING:
     from mypy_boto3_glue.type_defs import TableTypeDef
     from mypy_boto3_s3 import S3Client
     from mypy_boto3_s3.type_defs import ObjectIdentifierTypeDef
+
+    from lambdas.custom_resources.state import ResourceState
 
 #: Settings of Lake Formation with the permissions of new databases and tables.
 _DEFAULTS: Final = ("CreateDatabaseDefaultPermissions", "CreateTableDefaultPermissions")
@@ -46,14 +50,16 @@ class Cleaner:
 
     The properties name a `bucket`, or a `glue_database` and the `table_bucket` with its tables' files. With
     `only_tables`, a JSON list that may be empty, no other table is dropped, because the bucket may have
-    tables of others. With `keep_database`, the database stays, because somebody else's integration writes to
-    it. With `delete_policy`, the bucket's policy goes before its objects, because it lets only Tableflow
-    delete them.
+    tables of others, and of the list only those that `find_own_tables` finds: somebody else may have enabled
+    Tableflow for a topic before. With `keep_database`, the database stays, because somebody else's
+    integration writes to it. With `delete_policy`, the bucket's policy goes before its objects, because it
+    lets only Tableflow delete them.
     """
 
     client: Callable[[str], Any]
     account: str
     deadline: Deadline
+    find_own_tables: Callable[[str], frozenset[str]] = lambda bucket: frozenset()
 
     def remove(self, properties: Mapping[str, Any]) -> bool:
         """Empty the bucket or database that `properties` name. Return True if nothing is left.
@@ -63,11 +69,14 @@ class Cleaner:
         if bucket := properties.get("bucket"):
             return self.bucket(bucket, delete_policy=properties.get("delete_policy") == "true")
         if database := properties.get("glue_database"):
-            listed = properties.get("only_tables")
+            table_bucket = properties.get("table_bucket", "")
+            names = None
+            if "only_tables" in properties:
+                names = self.find_own_tables(table_bucket).intersection(json.loads(properties["only_tables"]))
             return self.glue_database(
                 database,
-                properties.get("table_bucket", ""),
-                names=None if listed is None else json.loads(listed),
+                table_bucket,
+                names=names,
                 keep_database=properties.get("keep_database") == "true",
             )
         return True
@@ -166,6 +175,19 @@ def _list_tables(glue: GlueClient, database: str) -> list[TableTypeDef]:
         page = glue.get_tables(DatabaseName=database, NextToken=token)
         tables += page["TableList"]
     return tables
+
+
+def list_own_tables(states: Iterable[ResourceState], bucket: str) -> frozenset[str]:
+    """Return the names in Glue of the tables in `bucket` for whose topics the resources with these states
+    enabled Tableflow, also if they have disabled it since.
+    """
+    tables = set()
+    for state in states:
+        is_own = state.facts.owned or state.facts.removed_own
+        is_table = state.given.get("kind") == TableflowTopicProps.TYPE and state.given.get("bucket") == bucket
+        if is_own and is_table:
+            tables.add(state.given["topic"].lower())  # Glue stores names in lower case
+    return frozenset(tables)
 
 
 def is_table_in(table: Mapping[str, Any], bucket: str) -> bool:

@@ -137,6 +137,7 @@ class Reconciler:
         if self._facts.forgotten:
             self._facts.forget()
         self._require_tenant()
+        self._facts.removed_own = False
         try:
             outputs = self._find_or_create()
             self._learn_tenant()
@@ -175,7 +176,9 @@ class Reconciler:
             if self._progress.empty_searches > 1:
                 # A later create of the same resource must not take over an object that somebody else has
                 # created by then.
+                was_owned = facts.owned
                 facts.forget()
+                facts.removed_own = was_owned
                 return True
         return False
 

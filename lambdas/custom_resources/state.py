@@ -122,7 +122,7 @@ class KnownObject:
     lost, and it is not known what it said. `forgotten`: when and why a person declared that the object is
     gone. `owned`: the object is this resource's if it exists, because a create that may have made it was
     sent. It is never concluded from a search that found nothing: somebody else may create an object of that
-    name after it.
+    name after it. `removed_own`: the last delete removed an object that was the resource's own.
     """
 
     object_id: str | None = None
@@ -134,6 +134,7 @@ class KnownObject:
     unrecorded: bool = False
     forgotten: str = ""
     owned: bool = False
+    removed_own: bool = False
     absent_since: float | None = None
     creates: int = 0
     notes: dict[str, str] = attrs.field(factory=dict)
@@ -218,12 +219,16 @@ class StateStore:
         stored = self.documents.read(key)
         return _CONVERTER.structure(stored.document, ResourceState) if stored.version else None
 
+    def read_all(self) -> Iterator[ResourceState]:
+        """Yield the state of each object, also those of objects that were deleted in the last days."""
+        for document in self.documents.read_all():
+            yield _CONVERTER.structure(document, ResourceState)
+
     def tenants(self) -> frozenset[str]:
         """Return the organizations or accounts in which the table's objects are; none if no state names
         one.
         """
-        stored = (_CONVERTER.structure(document, ResourceState) for document in self.documents.read_all())
-        return frozenset(row.facts.tenant for row in stored if row.facts.tenant)
+        return frozenset(row.facts.tenant for row in self.read_all() if row.facts.tenant)
 
     def change(self, key: str, change: Callable[[ResourceState | None], ResourceState]) -> ResourceState:
         """Apply `change` to the current row, again if another writer was faster.

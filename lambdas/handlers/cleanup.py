@@ -5,14 +5,16 @@ A bucket or database is emptied when the whole stack is deleted, and only then.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from typing import Any, Final
 
 from botocore.config import Config
 
 from lambdas import contract
-from lambdas.custom_resources.cleanup import Cleaner
+from lambdas.custom_resources.cleanup import Cleaner, list_own_tables
 from lambdas.custom_resources.request import STARTED, is_first_call
+from lambdas.custom_resources.state import DynamoDocuments, StateStore
 from lambdas.handlers.runtime import (
     LambdaContext,
     compute_deadline,
@@ -23,6 +25,7 @@ from lambdas.handlers.runtime import (
 from lambdas.shared.clock import SystemClock
 from lambdas.shared.errors import Transient
 from lambdas.shared.log import Log
+from lambdas.shared.settings import ResourceSettings
 
 #: The read timeout is long because one call deletes up to a thousand objects.
 _SLOW_CALLS: Final = Config(
@@ -58,6 +61,7 @@ def _clean_up(event: dict[str, Any], context: LambdaContext, log: Log) -> bool:
         lambda service: get_client(service, _SLOW_CALLS),
         account,
         compute_deadline(context, contract.HANDLER_MARGIN_SECONDS),
+        _find_own_tables,
     )
     try:
         if not cleaner.stack_is_deleting(event["StackId"]):
@@ -67,6 +71,13 @@ def _clean_up(event: dict[str, Any], context: LambdaContext, log: Log) -> bool:
     except Transient as error:
         log.info("waiting", code=error.kind.code, reason=str(error))
         return False
+
+
+def _find_own_tables(bucket: str) -> frozenset[str]:
+    """Raises Transient, and LakeferryError if AWS refuses."""
+    settings = ResourceSettings.from_environment(os.environ)
+    documents = DynamoDocuments(get_client("dynamodb"), settings.state_table)
+    return list_own_tables(StateStore(documents, SystemClock()).read_all(), bucket)
 
 
 def physical_id(event: Mapping[str, Any]) -> str:

@@ -104,6 +104,29 @@ def test_a_glue_table_with_files_elsewhere_is_not_ours_and_its_database_stays(ct
     assert found == expected
 
 
+@pytest.mark.parametrize(("owned", "verdict"), [(True, Verdict.MANAGED), (False, Verdict.RETAINED)])
+def test_in_a_bucket_of_others_a_table_is_ours_only_if_a_resource_enabled_its_tableflow(ctx, owned, verdict):
+    """Otherwise another deployment had the topic in Tableflow before."""
+    database, bucket = f"lkc-{ctx.deployment.prefix.replace('-', '')}", f"{ctx.deployment.prefix}-shared"
+    boto3.client("s3").create_bucket(
+        Bucket=bucket, CreateBucketConfiguration={"LocationConstraint": ctx.region}
+    )
+    boto3.client("glue").create_database(DatabaseInput={"Name": database})
+    (topic,) = ctx.deployment.tables_in_glue
+    table = {"Name": topic.table, "StorageDescriptor": {"Location": f"s3://{bucket}/0/"}}
+    boto3.client("glue").create_table(DatabaseName=database, TableInput=table)
+    aws = attrs.evolve(ctx.deployment.aws, existing_tableflow_bucket=bucket)
+    loaded = attrs.evolve(ctx.loaded, deployment=attrs.evolve(ctx.deployment, aws=aws))
+    shared = attrs.evolve(ctx, loaded=loaded)
+    identity = "lf1:tableflow_topic:Table:0"
+    stacks = Stacks(shared)
+    stack = stacks.make("confluent", {"Ledger": LEDGER}, known=[identity])
+    given = {"topic": topic.name, "bucket": bucket}
+    stacks.remember(stack, identity, topic.name if owned else None, given, owned=owned)
+    (found,) = [item for item in inventory.collect(shared) if item.kind == "glue_table"]
+    assert (found.name, found.verdict) == (topic.table, verdict)
+
+
 def test_databases_of_aggregates_that_earlier_deployments_kept_are_not_the_stacks(stand_ins):
     ctx = stand_ins.deployment(on_destroy="keep")
     glue = boto3.client("glue")
@@ -174,6 +197,7 @@ def test_a_foreign_kms_key_that_may_not_be_described_hides_no_other(ctx, broken)
 
 
 def test_a_stacks_kms_key_that_may_not_be_described_is_still_its_own(ctx, stacks, broken):
+    kms_key()  # one that may be described: without any, the kind can't be listed
     properties = {"KeyPolicy": {"Version": "2012-10-17", "Statement": []}}
     stack = stacks.make("data", {"Key": {"Type": "AWS::KMS::Key", "Properties": properties}})
     resource = stacks.client.describe_stack_resource(StackName=stack, LogicalResourceId="Key")[

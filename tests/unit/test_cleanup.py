@@ -5,13 +5,15 @@ from __future__ import annotations
 import itertools
 import json
 
+import attrs
 import boto3
 import pytest
 import requests
 from botocore.exceptions import ClientError, EndpointConnectionError
 
 from lambdas import contract
-from lambdas.custom_resources.cleanup import Cleaner
+from lambdas.custom_resources.cleanup import Cleaner, list_own_tables
+from lambdas.custom_resources.state import KnownObject, ResourceState
 from lambdas.handlers import cleanup, custom_resource
 from lambdas.handlers.runtime import Failed
 from lambdas.shared.clock import Deadline
@@ -106,14 +108,43 @@ def test_tables_with_files_elsewhere_stay_with_their_database(leftovers, name, b
 
 
 @pytest.mark.parametrize(
-    ("only_tables", "kept"), [('["b"]', ["a"]), ("[]", ["a", "b"]), ('["c"]', ["a", "b"])]
+    ("only_tables", "kept"),
+    [('["b"]', ["a", "c"]), ("[]", ["a", "b", "c"]), ('["c"]', ["a", "b", "c"]), ('["b", "c"]', ["a", "c"])],
 )
 def test_no_other_table_goes_from_a_bucket_of_others(leftovers, name, only_tables, kept):
-    """An empty list is no missing list."""
-    make_database(name, a=OURS, b=OURS)
+    """An empty list is no missing list. Somebody else enabled Tableflow for c, before this deployment tried
+    to.
+    """
+    make_database(name, a=OURS, b=OURS, c=OURS)
     properties = {"glue_database": name, "table_bucket": "ours", "only_tables": only_tables}
-    assert leftovers.remove(properties)
+    cleaner = attrs.evolve(leftovers, find_own_tables=lambda bucket: frozenset({"a", "b"}))
+    assert cleaner.remove(properties)
     assert tables_of(name) == kept
+
+
+def test_without_proof_no_table_goes_from_a_bucket_of_others(leftovers, name):
+    make_database(name, a=OURS)
+    assert leftovers.remove({"glue_database": name, "table_bucket": "ours", "only_tables": '["a"]'})
+    assert tables_of(name) == ["a"]
+
+
+OF_TABLE = {"kind": "tableflow_topic", "topic": "elsewhere", "bucket": "ours"}
+
+
+def tableflow_state(topic, **facts):
+    given = {**OF_TABLE, "topic": topic}
+    return ResourceState("request", "Delete", "", 0.0, topic, given=given, facts=KnownObject(**facts))
+
+
+def test_tables_are_own_if_a_resource_enabled_tableflow_for_their_topics():
+    states = [
+        tableflow_state("Enabled", owned=True),
+        tableflow_state("Deleted", removed_own=True),
+        tableflow_state("refused"),
+        attrs.evolve(tableflow_state("elsewhere", owned=True), given={**OF_TABLE, "bucket": "another"}),
+        ResourceState("request", "Create", "", 0.0, "a topic", given={"kind": "topic", "topic": "orders"}),
+    ]
+    assert list_own_tables(states, "ours") == {"enabled", "deleted"}
 
 
 def test_a_policy_that_forbids_deleting_goes_first(leftovers, name, lake_aws):
