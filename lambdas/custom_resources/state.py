@@ -171,10 +171,7 @@ _CONVERTER.register_structure_hook(KnownObject, _read_known)
 
 @attrs.define
 class RequestProgress:
-    """The progress of one request.
-
-    Times are seconds since 1970; `refused_since` has one for each error code.
-    """
+    """The progress of one request. Times are seconds since 1970, `refused_since` has one for each error."""
 
     done: bool = False
     applied: bool = False
@@ -225,9 +222,7 @@ class StateStore:
             yield _CONVERTER.structure(document, ResourceState)
 
     def tenants(self) -> frozenset[str]:
-        """Return the organizations or accounts in which the table's objects are; none if no state names
-        one.
-        """
+        """Return the organizations or accounts of the table's objects; none if no state names one."""
         return frozenset(row.facts.tenant for row in self.read_all() if row.facts.tenant)
 
     def change(self, key: str, change: Callable[[ResourceState | None], ResourceState]) -> ResourceState:
