@@ -99,7 +99,7 @@ def test_events_that_cannot_be_read_are_named_by_their_lines(files, case):
     assert not (files / "out").exists()
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("out", ["mine.toml", "mine.toml/below", "/proc/nope"])
 def test_a_folder_that_cannot_be_written_is_reported_before_anything_runs(files, out):
     for words in (

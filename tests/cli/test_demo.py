@@ -22,6 +22,9 @@ from tests.support.docs_reader import fences
 from tests.support.lake import AS_OF, MONDAY, ROOT, WEEK, column, contract, topic_of
 from tests.support.promises import promised
 
+#: All of them need the demo's run.
+pytestmark = pytest.mark.slow
+
 TOPIC = topic_of(("who", "string"), ("n", "int"))
 CONTRACT = contract(
     column("id"),
@@ -65,7 +68,6 @@ def finished(clone, own_options):
     return clone.run("demo", *own_options, "--out", "delivered", "--json")
 
 
-@pytest.mark.slow
 def test_a_users_own_events_become_files(clone, finished):
     assert finished.code == 0, finished.err
     assert finished.document.keys() == promised("demo")
@@ -81,7 +83,6 @@ def test_a_users_own_events_become_files(clone, finished):
     assert ADDRESS not in "".join(path.read_text() for path in folder.iterdir())
 
 
-@pytest.mark.slow
 def test_with_json_only_progress_is_on_standard_error(finished):
     assert "tables   " in finished.err
     assert [text for text in ("published", "Next: ", "\x1b", "\r") if text in finished.err] == []
@@ -97,7 +98,6 @@ def test_the_tables_can_be_queried(clone):
     )
 
 
-@pytest.mark.slow
 @pytest.mark.usefixtures("finished")
 def test_two_commands_do_not_use_the_demo_at_once(clone, own_options):
     with (clone.root / ".lakeferry" / "demo.lock").open("r+") as lock:
@@ -114,7 +114,6 @@ def test_two_commands_do_not_use_the_demo_at_once(clone, own_options):
     )
 
 
-@pytest.mark.slow
 @pytest.mark.usefixtures("finished")
 def test_a_second_run_on_the_demos_tables_publishes_nothing_new(clone):
     first, second = (clone.root / place / "things" / WEEK for place in ("delivered", "again"))
@@ -141,7 +140,6 @@ def test_a_time_in_the_future_is_refused_before_anything_is_written(clone, own_o
     assert "tables" not in result.err
 
 
-@pytest.mark.slow
 def test_events_without_a_time_field_are_explained(clone, own_options):
     """Such events count as received now, in a window that has not ended."""
     (clone.root / "timeless.avsc").write_text(json.dumps(TOPIC.schema))
@@ -152,7 +150,6 @@ def test_events_without_a_time_field_are_explained(clone, own_options):
     assert "report of each" not in result.out, "no window was published"
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "options",
     [
@@ -190,7 +187,6 @@ def in_columns(lines: list[str], width: int) -> list[str]:
     return [*lines[:start], *wrapped, *lines[start + len(rows) :]]
 
 
-@pytest.mark.slow
 def test_the_contract_of_the_readme_makes_the_file_that_it_shows(clone):
     snippets = {fence.language: fence.text for fence in fences(ROOT / "README.md")}
     (clone.root / "sales_by_channel.toml").write_text(snippets["toml"])
@@ -218,7 +214,6 @@ def test_only_valid_spark_masters_are_accepted(master):
         local_spark.prepare(master=master)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_an_ended_demo_leaves_no_process_and_no_folder(clone, own_options, ending, tmp_path):
     """Ctrl-C reaches all processes of the terminal, the other signals only the command; some CI services send
@@ -274,7 +269,6 @@ with exporting.open_spark(Output()):
 """
 
 
-@pytest.mark.slow
 def test_ctrl_c_while_java_works_prints_no_trace(tmp_path):
     os.mkfifo(tmp_path / "pipe")
     command = [sys.executable, "-c", INTERRUPTED, str(tmp_path / "pipe")]

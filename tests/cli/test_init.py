@@ -62,6 +62,7 @@ def test_a_new_stage_has_a_file_that_passes_every_check(project):
     ]
 
 
+@pytest.mark.slow
 def test_the_file_has_comments_and_names_its_schema(project):
     project.run("init", "--stage", "test", "--yes")
     text = (project.root / "project" / "deployments" / "test.toml").read_text()
@@ -98,7 +99,7 @@ ANSWERS = {
 }
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.slow
 @pytest.mark.parametrize("stage", ["test", "dev"])
 @pytest.mark.parametrize("case", ANSWERS)
 def test_each_answer_is_written_to_a_new_and_to_an_existing_file(project, case, stage):
@@ -122,7 +123,7 @@ WRONG = {
 }
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("case", WRONG)
 def test_invalid_answers_are_reported_together_and_nothing_is_written(project, case):
     words, message = WRONG[case]
@@ -132,6 +133,7 @@ def test_invalid_answers_are_reported_together_and_nothing_is_written(project, c
     assert not (project.root / "project" / "deployments" / "test.toml").exists()
 
 
+@pytest.mark.slow
 def test_a_topic_without_a_schema_is_refused_by_the_checks_of_every_deployment(project):
     result = project.run("init", "--stage", "test", "--topics", "unheard_of", "--json")
     assert (result.code, result.document["code"]) == (2, "DEPLOYMENT-FILE")
@@ -161,6 +163,7 @@ def test_a_change_leaves_the_rest_of_the_file_as_it_was(project):
     ]
 
 
+@pytest.mark.slow
 def test_with_yes_the_difference_and_dropped_exports_are_shown(project):
     result = project.run("init", "--stage", "dev", "--topics", "sales_orders", "--yes")
     assert result.code == 0, result.err
@@ -168,12 +171,14 @@ def test_with_yes_the_difference_and_dropped_exports_are_shown(project):
     assert "! exports would be removed from project/deployments/dev.toml: daily_trades" in result.err
 
 
+@pytest.mark.slow
 def test_the_same_answers_again_write_nothing(project):
     assert project.run("init", "--stage", "test", *MINE).code == 0
     again = project.run("init", "--stage", "test", "--json")
     assert (again.code, again.document["written"], again.document["diff"]) == (0, False, "")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("topics", ["example", "sales_orders"])
 def test_topics_that_the_file_has_stay_as_they_are(project, topics):
     words = ("init", "--stage", "test", "--topics", topics, *MINE, "--yes")
@@ -184,6 +189,7 @@ def test_topics_that_the_file_has_stay_as_they_are(project, topics):
     assert (again.code, again.document["written"], file.read_text()) == (0, False, before)
 
 
+@pytest.mark.slow
 def test_a_topic_is_added_and_removed_without_a_change_of_the_others(project):
     words = ("init", "--stage", "test", *MINE, "--yes")
     assert project.run(*words, "--topics", "sales_orders").code == 0
@@ -202,6 +208,7 @@ def test_a_topic_is_added_and_removed_without_a_change_of_the_others(project):
     assert file.read_text() == one
 
 
+@pytest.mark.slow
 def test_the_example_keeps_its_comment_when_another_topic_is_removed(project):
     words = ("init", "--stage", "test", *MINE, "--yes")
     assert project.run(*words, "--topics", "example").code == 0
@@ -211,6 +218,7 @@ def test_the_example_keeps_its_comment_when_another_topic_is_removed(project):
     assert file.read_text() == before
 
 
+@pytest.mark.slow
 def test_topics_that_are_removed_take_their_statements_and_exports_with_them(project):
     words = ("init", "--stage", "test", *MINE, "--yes")
     assert project.run(*words, "--topics", "example").code == 0
@@ -220,6 +228,7 @@ def test_topics_that_are_removed_take_their_statements_and_exports_with_them(pro
     assert (made.statements, [export.contract for export in made.exports][:1]) == ([], ["daily_trades"])
 
 
+@pytest.mark.slow
 def test_answers_are_remembered_for_the_next_stage(project):
     project.run("init", "--stage", "test", *MINE, "--snowflake", "myorg-sales")
     project.run("init", "--stage", "next")
@@ -229,6 +238,7 @@ def test_answers_are_remembered_for_the_next_stage(project):
     )  # fmt: skip
 
 
+@pytest.mark.slow
 def test_defaults_that_are_answers_for_another_stage_are_named(project):
     project.run(
         "init",
@@ -258,6 +268,7 @@ def deliveries(project):
     file.unlink()
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("deliveries")
 @pytest.mark.parametrize("existing", [False, True])
 def test_answers_that_the_file_does_not_need_yet_are_named(project, existing):
@@ -298,6 +309,7 @@ def test_a_contract_with_mistakes_is_left_out_and_named(project):
     assert listed.document["broken"] == ["half_written"]
 
 
+@pytest.mark.slow
 def test_after_a_refused_file_the_answers_are_still_there(project):
     refused = project.run("init", "--stage", "test", "--owner", "sales team", "--topics", "unheard_of")
     assert refused.code == 2
@@ -305,6 +317,7 @@ def test_after_a_refused_file_the_answers_are_still_there(project):
     assert plan_of(project, "test").identity.owner == "sales team"
 
 
+@pytest.mark.slow
 def test_an_unreadable_file_of_answers_is_ignored(project):
     (project.root / ".lakeferry").mkdir(exist_ok=True)
     for text in ("{", "[]", '{"region": "nowhere", "colour": "red"}'):
@@ -313,6 +326,7 @@ def test_an_unreadable_file_of_answers_is_ignored(project):
         assert plan_of(project, "test").aws.region == "eu-west-1"
 
 
+@pytest.mark.slow
 def test_example_addresses_are_reported(project):
     assert "engineers@example.com is an example" in project.run("init", "--stage", "test", "--yes").err
     assert "is an example" not in project.run("init", "--stage", "next", *MINE).err
@@ -371,6 +385,7 @@ def test_on_a_terminal_questions_are_asked_with_defaults_and_wrong_answers_again
     assert "there is no project/topics/unheard_of.avsc: the Avro schema of the topic" in shown
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("answer", "owner"), [("no", "data-platform team"), ("yes", "sales team")])
 def test_on_a_terminal_the_difference_is_shown_and_asked_about(project, answer, owner):
     typed = [(": ", "\n")] * 11 + [("yes or no [no]: ", f"{answer}\n")]
@@ -402,6 +417,7 @@ CLUSTER = (
 )
 
 
+@pytest.mark.slow
 def test_topics_of_an_existing_cluster_need_no_schema_yet(project):
     result = project.run("init", "--stage", "shared", *MINE, *CLUSTER, "--json")
     assert result.code == 0, result.err
@@ -422,6 +438,7 @@ def test_a_file_stays_one_of_a_new_or_of_an_existing_cluster(project):
     assert "the file creates its own cluster, and can't become the other kind" in refused.document["message"]
 
 
+@pytest.mark.slow
 def test_exports_are_added_after_the_schemas_of_an_existing_cluster_were_imported(project):
     words = [word.replace("Sales.Trades", "Shop.Trades") for word in CLUSTER]
     assert project.run("init", "--stage", "shared4", *MINE, *words).code == 0
@@ -441,6 +458,7 @@ def test_exports_are_added_after_the_schemas_of_an_existing_cluster_were_importe
         own.unlink()
 
 
+@pytest.mark.slow
 def test_a_cluster_without_its_environment_is_refused(project):
     """Without the refusal, the file would create a cluster."""
     refused = project.run("init", "--stage", "shared3", "--yes", "--cluster", "lkc-abc123", "--json")
@@ -456,6 +474,7 @@ def test_the_example_is_no_topic_of_an_existing_cluster(project):
     assert "name topics of the cluster" in refused.document["message"]
 
 
+@pytest.mark.slow
 def test_exports_are_added_when_the_schemas_of_existing_tables_are_known(project, tmp_path):
     schema = project.root / "project" / "topics" / "sales_orders.avsc"
     kept = schema.rename(tmp_path / "kept.avsc")
@@ -524,6 +543,7 @@ def test_an_address_that_is_not_a_catalog_is_refused(project):
     assert "REST Catalog Endpoint" in refused.document["message"]
 
 
+@pytest.mark.slow
 def test_tables_stay_in_glue_or_at_confluent(project):
     words = ("--tables", "lkc-abc123", "--bucket", "acme-tableflow", "--topics", "sales_orders")
     assert project.run("init", "--stage", "shop5", *MINE, *words).code == 0

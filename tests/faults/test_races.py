@@ -71,6 +71,7 @@ def test_of_many_runs_at_once_one_publishes(lake):
     assert_only_visible_files(lake)
 
 
+@pytest.mark.slow
 def test_an_older_run_never_replaces_a_newer_restatement(lake, faults):
     lake.commit(TOPIC, *events(30), at=AS_OF)
     lake.export(LINES)

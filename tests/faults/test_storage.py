@@ -112,6 +112,7 @@ def test_temporary_faults_are_retried(stocked, undisturbed, faults, prefix, faul
     assert stocked.read(manifest["files"][0]["key"]) == undisturbed
 
 
+@pytest.mark.slow
 def test_a_run_waits_for_a_slow_response(stocked, undisturbed, faults, prefix):
     faults.rule(s3("hang", "GET", DATA, after_bytes=100))
     with ThreadPoolExecutor(1) as pool:
@@ -123,6 +124,7 @@ def test_a_run_waits_for_a_slow_response(stocked, undisturbed, faults, prefix):
     assert stocked.read(visible(stocked, prefix)["files"][0]["key"]) == undisturbed
 
 
+@pytest.mark.slow
 def test_a_run_reads_each_manifest_once(stocked, faults, prefix):
     stocked.export(LINES, "--prefix", prefix)
     read = Counter(item["call"] for item in faults.state()["trace"] if item["call"].endswith(".avro"))
@@ -143,6 +145,7 @@ def test_reading_back_goes_on_where_the_connection_broke(stocked, undisturbed, f
     assert stocked.read(visible(stocked, prefix)["files"][0]["key"]) == undisturbed
 
 
+@pytest.mark.slow
 def test_a_window_is_tried_once_more_after_a_problem_with_storage(stocked, undisturbed, faults, prefix):
     faults.rule(s3("error", "PUT", DATA, query=PART, status=400, code="BadDigest"))
     run = stocked.export(LINES, "--prefix", prefix)
@@ -183,7 +186,7 @@ LASTING = {
 }
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("fault_name", LASTING)
 def test_permanent_faults_fail_the_run_and_leave_no_files(stocked, faults, prefix, fault_name):
     fault, code = LASTING[fault_name]
@@ -230,7 +233,7 @@ def test_the_first_error_is_reported_when_the_clean_up_fails_too(stocked, faults
     assert uploads_of(stocked, prefix) == set()
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("damage", ["gone", "of another length"])
 def test_a_visible_file_that_is_damaged_is_made_again(stocked, undisturbed, prefix, damage):
     first = stocked.export(LINES, "--prefix", prefix)
@@ -245,6 +248,7 @@ def test_a_visible_file_that_is_damaged_is_made_again(stocked, undisturbed, pref
     assert stocked.read(manifest["files"][0]["key"]) == undisturbed
 
 
+@pytest.mark.slow
 def test_an_aggregate_that_cannot_be_kept_does_not_affect_the_visible_file(stocked, faults, prefix):
     contract = counts("refused")
     faults.rule(glue("error", "UpdateTable", code="AccessDeniedException", times=0))

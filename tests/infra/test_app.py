@@ -37,6 +37,7 @@ def start(tmp_path, **context):
     )
 
 
+@pytest.mark.slow
 def test_a_bad_file_is_reported_with_exit_code_2_and_nothing_is_created(tmp_path):
     done = start(tmp_path, stage="nope")
     assert done.returncode == 2

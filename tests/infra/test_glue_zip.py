@@ -18,6 +18,10 @@ from tests.support.assembly_kit import ROOT
 LOCK = Path(__file__).with_name("glue_5_1.txt")
 
 
+#: The zip is built with its packages.
+pytestmark = pytest.mark.slow
+
+
 @pytest.fixture(scope="module")
 def glue():
     """Return the interpreter of that environment. It is created once per hash of the lock file."""
@@ -58,7 +62,6 @@ print(len(names))
 """
 
 
-@pytest.mark.slow
 def test_every_module_of_the_job_is_imported(glue, tmp_path):
     done = run(glue, tmp_path, EVERYTHING)
     assert done.returncode == 0, done.stderr
@@ -89,7 +92,6 @@ sys.stdout.buffer.write(report.render_html(samples.weekly_sales(20)).encode())
 """
 
 
-@pytest.mark.slow
 def test_the_zip_alone_renders_the_report(glue, tmp_path):
     """The zip includes the template, its style sheet, and the packages that render it."""
     done = run(glue, tmp_path, REPORT)

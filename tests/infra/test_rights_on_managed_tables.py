@@ -105,6 +105,7 @@ def test_what_an_earlier_version_of_the_file_left_in_the_bucket_goes_on_destroy(
     assert cleanups == {"EmptyTableflowBucket", "DropTables"}
 
 
+@pytest.mark.slow
 def test_a_key_that_no_export_uses_is_not_given_to_the_jobs(tmp_path):
     text = FILE[: FILE.index('[[exports]]\ncontract = "daily_trades"')]
     assembly = synthesise(text + FILE[FILE.index('[[exports]]\ncontract = "weekly_sales"') :], tmp_path)

@@ -103,6 +103,7 @@ def test_left_overs_in_all_systems_are_removed_and_nothing_else(stand_ins, ctx, 
     assert warehouse in stand_ins.snow.objects()["WAREHOUSE"]
 
 
+@pytest.mark.slow
 def test_a_second_destroy_has_nothing_to_do(ctx, plant):
     plant_at_vendors(plant)
     run(ctx)
@@ -141,6 +142,7 @@ def test_an_object_that_is_not_proved_gone_is_not_skipped(ctx, plant, stacks):
     assert described(stack)["StackStatus"] == "DELETE_FAILED"
 
 
+@pytest.mark.slow
 def test_data_of_no_stack_is_kept_if_the_file_says_so(stand_ins):
     ctx = stand_ins.deployment(on_destroy="keep")
     Stacks(ctx).make("exports", {"Queue": QUEUE})
@@ -207,6 +209,7 @@ def test_data_that_its_stack_keeps_remains_and_the_rest_is_deleted(stand_ins):
     assert [item["id"] for item in done["items"] if item["kind"] == "bucket"] == [bucket.id]
 
 
+@pytest.mark.slow
 def test_tables_in_confluents_storage_are_named_before_they_go(stand_ins, capsys):
     """Their rows go also with on_destroy = "keep": the tables of stacks, and those that no stack has."""
     ctx = stand_ins.deployment(on_destroy="keep")
@@ -243,6 +246,7 @@ def described(stack):
 IMPORTS = {"Type": "AWS::SSM::Parameter", "Properties": {"Type": "String"}}
 
 
+@pytest.mark.slow
 def test_a_stack_that_another_one_imports_from_is_reported_and_deleted_later(ctx, stacks):
     """The embedded AWS refuses the call."""
     stack = stacks.make("data", {"Queue": QUEUE}, outputs={"Url": "https://example.com/"})
@@ -258,6 +262,7 @@ def test_a_stack_that_another_one_imports_from_is_reported_and_deleted_later(ctx
     assert stack in destroyed(ctx)["stacks"]
 
 
+@pytest.mark.slow
 def test_a_deletion_that_cloudformation_cancels_is_reported_with_the_stacks_reason(
     stand_ins, ctx, stacks, broken
 ):
@@ -338,6 +343,7 @@ def test_an_error_during_the_deletion_names_the_stacks_that_cloudformation_is_st
     assert "`lakeferry destroy --stage test` continues" in failed.value.hint
 
 
+@pytest.mark.slow
 def test_an_object_created_after_the_plan_is_left_alone_and_reported(ctx, stacks):
     stack = stacks.make("exports", {"Queue": QUEUE})
     planned = destroy.plan(ctx, inventory.collect(ctx))
@@ -374,6 +380,7 @@ def test_a_protected_stack_is_refused_with_the_way_to_unprotect_it(ctx, stacks):
     assert stack in destroyed(ctx)["stacks"]
 
 
+@pytest.mark.slow
 def test_a_protected_stack_whose_creation_failed_is_destroyed(ctx, stacks):
     """CDK protects a stack before it is created."""
     name = f"{ctx.deployment.prefix}-data"
@@ -460,6 +467,7 @@ def test_nothing_is_destroyed_while_a_vendor_does_not_answer(ctx, stacks, broken
     ]
 
 
+@pytest.mark.slow
 def test_an_object_that_cannot_be_removed_is_reported_and_removed_later(ctx, plant, broken, stand_ins):
     account = plant.make("service_account", "AppManagerAccount")
     broken(
@@ -473,6 +481,7 @@ def test_an_object_that_cannot_be_removed_is_reported_and_removed_later(ctx, pla
     assert [item["id"] for item in destroyed(ctx)["removed"]] == [account]
 
 
+@pytest.mark.slow
 def test_a_temporary_refusal_is_retried(ctx, plant, broken, stand_ins):
     plant.make("service_account", "AppManagerAccount")
     broken(
@@ -487,6 +496,7 @@ def test_a_temporary_refusal_is_retried(ctx, plant, broken, stand_ins):
     assert len(destroyed(ctx)["removed"]) == 1
 
 
+@pytest.mark.slow
 def test_our_objects_in_a_shared_environment_are_removed_and_it_is_kept(stand_ins):
     theirs = Planter(stand_ins.deployment()).make("environment", "Environment", called="the-platform-teams")
     ctx = stand_ins.deployment(
@@ -605,6 +615,7 @@ def plant_tables(plant, environment):
     )
 
 
+@pytest.mark.slow
 def test_a_stack_that_the_file_no_longer_has_is_deleted_too(ctx, stacks):
     stack = stacks.make("snowflake", {"Queue": QUEUE})
     ctx = with_snowflake(ctx, attrs.evolve(ctx.deployment.snowflake, enabled=False))
@@ -622,6 +633,7 @@ def with_snowflake(ctx, given):
     )
 
 
+@pytest.mark.slow
 def test_a_deployment_that_had_snowflake_is_not_gone_until_snowflake_was_looked_at(ctx, stacks, plant):
     warehouse = plant.make("snowflake_warehouse", "Warehouse")
     stack = stacks.make("snowflake", {"Queue": QUEUE})

@@ -138,6 +138,7 @@ def test_the_rights_on_a_dropped_object_are_repaired_with_it(stand_ins, ctx, sta
     assert {name.removeprefix(f"{stack}/") for name in repaired(ctx)} == GONE_WITH[kind]
 
 
+@pytest.mark.slow
 def test_before_a_repair_it_says_what_a_new_object_does_not_bring_back(stand_ins, ctx, standing, capsys):
     names = with_rights(standing)
     standing.deploy("snowflake")
@@ -194,6 +195,7 @@ def test_a_role_binding_that_somebody_removed_is_repaired(stand_ins, ctx, standi
     assert repaired(ctx) == [f"{stack}/Binding"]
 
 
+@pytest.mark.slow
 def test_a_cluster_that_somebody_deleted_is_not_repaired(stand_ins, ctx, standing):
     environment, cluster, *_ = with_cluster(standing)
     standing.deploy("confluent")
@@ -236,6 +238,7 @@ def test_a_deleted_key_is_the_reason_why_a_topic_cannot_be_seen(stand_ins, ctx, 
     assert (refused(ctx).code, command in refused(ctx).message) == ("INCOMPLETE", True)
 
 
+@pytest.mark.slow
 def test_a_paused_connector_is_drift_of_its_own_kind_and_repaired(stand_ins, ctx, standing):
     environment, cluster, account, _ = with_cluster(standing)
     route = f"/connect/v1/environments/{environment}/clusters/{cluster}/connectors"
@@ -325,6 +328,7 @@ def flink(ctx, standing):
     return {"region": ctx.region, "credentials": secret, **pool, **where}
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(
     ("phase", "expected"),
     [("COMPLETED", {}), ("RUNNING", {"Totals": "DELETED"}), ("", {"Totals": "DELETED"})],

@@ -106,13 +106,14 @@ def test_every_check_of_a_deployment_passes(deployed):
     assert len(hops.look(deployed.ctx)) == 10
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("what", BREAKS)
 def test_the_broken_hop_is_named_and_after_the_repair_all_pass(deployed, what):
     broken, name, words = BREAKS[what]
     assert_named(deployed, broken, (hops.GROUP.name, name), words)
 
 
+@pytest.mark.slow
 def test_files_of_a_stranger_in_the_bucket_are_a_warning(deployed):
     with breaks.file_of_a_stranger(deployed):
         (seen,) = problems_of(deployed)
@@ -145,6 +146,7 @@ def test_an_operator_without_access_to_roles_sees_all_other_checks(deployed):
     assert {check.result for check in checks.values()} == {Result.OK}
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(
     ("broken", "name"),
     [
@@ -189,6 +191,7 @@ def test_a_table_with_a_failed_catalog_is_given_up_with_confluents_message(deplo
     assert 900 <= deployed.ctx.clock.time() - before < 1800
 
 
+@pytest.mark.slow
 def test_a_table_continues_once_the_role_has_the_permission(deployed, table):
     event = table.event("Create")
     known = {**event, **table.invocations.on_event(event)}

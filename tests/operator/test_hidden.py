@@ -83,6 +83,7 @@ def exists(stand_ins, environment):
     ]
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("service", ["secretsmanager.GetSecretValue", "DynamoDB_20120810.GetItem"])
 def test_who_may_not_read_keys_or_states_deploys_and_leaves_the_check_to_the_functions(
     stand_ins, ctx, environment, broken, service
@@ -106,6 +107,7 @@ def test_a_login_without_a_role_destroys_nothing_and_says_so(stand_ins, ctx, sta
     assert exists(stand_ins, environment)
 
 
+@pytest.mark.slow
 def test_after_its_stacks_are_gone_a_login_without_a_role_does_not_say_that_nothing_is_left(
     stand_ins, ctx, plant
 ):
@@ -161,6 +163,7 @@ def test_plan_and_doctor_name_an_object_of_another_organization(stand_ins, ctx, 
     assert "Store a Cloud key of the organization" in check.fix
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("service", ["secretsmanager.GetSecretValue", "DynamoDB_20120810.GetItem"])
 def test_plan_and_doctor_say_that_they_could_not_compare(ctx, environment, broken, service):
     broken(AWS, headers={"x-amz-target": service}, status=400, shape="aws-json", code="AccessDeniedException")
@@ -259,6 +262,7 @@ def test_only_an_object_of_this_deployment_is_forgotten(ctx, environment, stack,
     assert failed.value.code == "FORGET-UNKNOWN"
 
 
+@pytest.mark.slow
 def test_an_object_is_not_forgotten_while_a_function_works_on_it(stand_ins, ctx, environment):
     narrow(stand_ins, ctx)
     found = forget.find(ctx, stack_of(ctx), "Environment")

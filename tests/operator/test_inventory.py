@@ -64,6 +64,7 @@ def test_objects_of_a_stack_are_not_left_over(ctx, plant, stacks):
     assert "somebody else created it" in found[by_hand].why
 
 
+@pytest.mark.slow
 def test_objects_of_a_stack_that_could_not_be_deleted_are_left_over(ctx, plant, stacks):
     stack = stacks.make(
         "confluent",
@@ -85,6 +86,7 @@ def test_left_overs_in_aws_are_found(ctx):
     assert {item.owner for item in inventory.problems(inventory.collect(ctx))} == {ORPHAN}
 
 
+@pytest.mark.slow
 def test_a_glue_table_with_files_elsewhere_is_not_ours_and_its_database_stays(ctx):
     plant_in_aws(ctx)
     (database,) = [item.name for item in inventory.collect(ctx) if item.kind == "glue_database"]
@@ -156,6 +158,7 @@ def test_databases_of_aggregates_that_earlier_deployments_kept_are_not_the_stack
     ]
 
 
+@pytest.mark.slow
 def test_the_kms_key_of_the_secret_that_the_file_names_is_kept_with_it(ctx):
     """Both are of an earlier deployment of this name. Without the key, the secret could not be read."""
     tags = tagged(ctx)
@@ -215,6 +218,7 @@ def test_a_role_that_may_describe_no_kms_key_does_not_know_of_any(ctx, broken):
     assert unknown == [("kms_key", "can't be listed: AccessDeniedException: injected by the fault injector")]
 
 
+@pytest.mark.slow
 def test_each_kms_key_is_described_once(stand_ins, ctx):
     kms_key()
     faults = FaultClient(stand_ins.aws.url)
@@ -224,6 +228,7 @@ def test_each_kms_key_is_described_once(stand_ins, ctx):
     assert len(described) == len(boto3.client("kms").list_keys()["Keys"])
 
 
+@pytest.mark.slow
 def test_left_overs_at_the_vendors_are_found(ctx, plant):
     planted = plant_at_vendors(plant)
     left = [item for item in inventory.collect(ctx) if item.verdict is Verdict.ORPHANED]
@@ -231,6 +236,7 @@ def test_left_overs_at_the_vendors_are_found(ctx, plant):
     assert found == planted
 
 
+@pytest.mark.slow
 def test_objects_of_another_deployment_are_not_listed(stand_ins, ctx):
     other = stand_ins.deployment(name=f"{ctx.deployment.identity.name}-two")
     plant_in_aws(other)
@@ -241,6 +247,7 @@ def test_objects_of_another_deployment_are_not_listed(stand_ins, ctx):
     assert len(named(other, Verdict.ORPHANED)) > 15
 
 
+@pytest.mark.slow
 def test_an_object_that_resembles_ours_is_reported_and_not_counted(ctx, stand_ins):
     prefix = ctx.deployment.prefix
     boto3.client("athena").create_work_group(Name=prefix, Description="the analysts' own")
@@ -268,7 +275,7 @@ def of_stack(name, stage):
     return [{"Key": "project", "Value": name}, {"Key": "stage", "Value": stage}]
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("kind", ["queue", "topic", "event_rule", "log_group", "dynamodb_table", "schedule"])
 def test_tags_of_another_deployment_outweigh_a_name_of_ours(ctx, kind):
     name = f"{ctx.deployment.prefix}-exports-Thing0A1B2C3D-{SUFFIX}"
@@ -315,6 +322,7 @@ def test_a_truncated_name_is_ours_only_by_its_tags(stand_ins):
     assert found == {ours: Verdict.ORPHANED, untagged: Verdict.RETAINED}
 
 
+@pytest.mark.slow
 def test_an_object_of_another_aws_account_is_reported_and_not_counted(ctx, plant):
     """Deployments in two accounts can have the same name in one organization.
 
@@ -340,6 +348,7 @@ def test_a_rotated_key_belongs_to_its_account(ctx, plant, stacks):
     ]
 
 
+@pytest.mark.slow
 def test_data_that_the_file_keeps_is_not_left_over(stand_ins):
     ctx = stand_ins.deployment(on_destroy="keep")
     plant_in_aws(ctx)
@@ -360,6 +369,7 @@ def test_a_vendor_without_a_key_does_not_count_as_empty(stand_ins):
     assert inventory.problems(inventory.collect(ctx))
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(
     ("system", "rule"),
     [
@@ -418,6 +428,7 @@ def test_in_a_shared_environment_only_our_objects_are_listed(stand_ins):
     assert next(item for item in inventory.collect(ctx) if item.id == theirs).verdict is Verdict.RETAINED
 
 
+@pytest.mark.slow
 def test_a_database_in_which_lake_formation_may_hide_tables_is_left_alone(ctx, stand_ins):
     plant_in_aws(ctx)
 

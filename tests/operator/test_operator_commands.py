@@ -23,6 +23,7 @@ def call(*words):
     return answer.exit_code, json.loads(answer.stdout) if "--json" in words else answer.output
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("dev")
 def test_an_inventory_without_left_overs_succeeds():
     code, document = call("inventory", "--stage", "dev", "--json")
@@ -48,6 +49,7 @@ def test_a_plan_is_one_document_and_changes_nothing(dev):
     assert call("inventory", "--stage", "dev", "--json")[0] == 1
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.usefixtures("dev")
 @pytest.mark.parametrize("words", [(), ("--confirm", "prod"), ("--json",)])
 def test_without_confirmation_nothing_is_destroyed(words):
@@ -57,6 +59,7 @@ def test_without_confirmation_nothing_is_destroyed(words):
     assert call("inventory", "--stage", "dev", "--json")[0] == 1
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("dev")
 def test_a_destroy_ends_with_an_inventory_without_left_overs():
     code, document = call("destroy", "--stage", "dev", "--confirm", "dev", "--json")
@@ -65,6 +68,7 @@ def test_a_destroy_ends_with_an_inventory_without_left_overs():
     assert call("inventory", "--stage", "dev", "--json")[0] == 0
 
 
+@pytest.mark.slow
 def test_stacks_are_destroyed_the_last_deployed_first(dev):
     stacks = [Stacks(dev).make(part, {"Queue": QUEUE}) for part in ("data", "operations")]
     code, document = call("destroy", "--stage", "dev", "--confirm", "dev", "--json")
@@ -118,6 +122,7 @@ def monitored(dev):
     Stacks(dev).delete(stack)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("monitored")
 def test_status_says_that_engineers_who_have_not_confirmed_get_no_alarms(stand_ins):
     code, document = call("status", "--stage", "dev", "--json")

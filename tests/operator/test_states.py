@@ -291,6 +291,7 @@ def waited(readers, event):
     return failed.value, readers.ctx.clock.time() - before
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("job")
 def test_status_waits_no_longer_than_its_limit(readers):
     failure, seconds = waited(readers, status.Event.FIRST_EXPORT)
@@ -394,6 +395,7 @@ def test_a_login_that_ends_during_a_wait_ends_it(readers, faults):
     assert (failure.code, seconds) == ("AWS-CREDENTIALS", 0)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("job")
 def test_what_cannot_be_read_during_a_wait_is_named(readers, faults):
     refusal = {"status": 400, "shape": "aws-json", "code": "AccessDeniedException"}
@@ -415,6 +417,7 @@ def test_a_suspended_table_ends_a_wait(readers, produce, deployed):
     assert f"{TOPIC}, Tableflow: CFL-TABLEFLOW-SUSPENDED  suspended: " in failure.message
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("job")
 def test_a_late_export_is_named_while_its_next_run_is_awaited(readers, faults):
     clock = ManualClock()

@@ -120,6 +120,7 @@ class TestTheCopy:
         assert refused.value.code == "REHEARSAL-FILE"
         assert refused.value.message.startswith("aws.existing_lake_bucket, aws.lake_formation: ")
 
+    @pytest.mark.slow
     def test_a_schedule_that_never_comes_is_named(self, tmp_path):
         with pytest.raises(CommandFailed) as refused:
             self.adapted(tmp_path, 'cron = "30 6 * * ? *"', 'cron = "30 6 1 1 ? 2199"')
@@ -170,6 +171,7 @@ def planned():
     return events.plan(shipped.load("prod"), 0.0)
 
 
+@pytest.mark.slow
 class TestEvents:
     def test_each_partition_has_an_event_after_the_window(self, planned):
         made = planned.events["sales_orders"]

@@ -255,6 +255,7 @@ def test_the_next_window_is_compared_without_sums_of_averages(lake):
     assert run.manifest("2024-03-05")["previous_window"]["totals"] == {"pieces": "12"}
 
 
+@pytest.mark.slow
 def test_a_window_with_more_units_than_totals_can_be_listed_for_is_not_published(lake):
     events = [EVENTS[0] | {"id": f"{number}", "name": f"unit {number}"} for number in range(201)]
     lake.commit(THINGS, *events)

@@ -62,7 +62,7 @@ def test_one_small_group_hides_the_next_smallest_too(run):
     assert rows["lines"] == {"of_kept_events": 52, "filtered": 0, "suppressed": 20, "delivered": 32}
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [b"west\xff", None], ids=["bytes that are no text", "null"])
 def test_the_next_smallest_group_may_have_any_name(lake, name):
     """Python would read the bytes as another name, and find no such group."""
@@ -133,7 +133,7 @@ SPELLINGS = {
 BLANK = ["\u00a0", "\u2003\t", "\u200b", "\ufeff", "\x00", "\u3000 \u00ad", "\u2800\u034f"]
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("id_", SPELLINGS)
 def test_all_spellings_of_an_id_are_one_person(lake, id_):
     """Four other people make a group of five, which is shown at a minimum of five, and not at one of six."""
@@ -173,6 +173,7 @@ def groups_of(run):
     return [(row["region"], row["visits"]) for row in run.cells()]
 
 
+@pytest.mark.slow
 def test_keys_and_measures_are_computed_for_delivered_lines_only(lake):
     """Events are counted in groups too.
 
@@ -191,7 +192,7 @@ def test_keys_and_measures_are_computed_for_delivered_lines_only(lake):
     assert run.manifest()["rows"]["events"]["duplicates"] == 11
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("measure", "expected"),
     [
@@ -219,7 +220,7 @@ def test_an_argument_of_an_aggregate_is_not_computed_for_lines_that_are_left_out
     assert run.manifest()["rows"]["lines"]["of_kept_events"] == 1
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("fails", ["as it is computed", "as it is written"])
 def test_a_window_that_fails_leaves_no_groups_in_memory(lake, fails):
     lake.commit(VISITS, *visits("2024-W10", {"north": 4}))
@@ -241,6 +242,7 @@ def kept(lake):
     return [tuple(row) for row in rows]
 
 
+@pytest.mark.slow
 @pytest.mark.cluster
 def test_an_aggregate_is_kept_as_a_table_a_window_at_a_time(lake):
     keeping = PEOPLE | {"keep_as_table": True, "min_group_size": 2}

@@ -43,6 +43,7 @@ def numbers(run):
     return {row["id"]: int(row["n"]) for row in run.cells()}
 
 
+@pytest.mark.slow
 def test_deleted_rows_are_absent_and_not_counted(lake):
     """Equality deletes of an upsert table, also by a tombstone, then position deletes, then deletion
     vectors.
@@ -129,6 +130,7 @@ def test_kafkas_newest_time_counts_once_no_snapshot_tells_when_events_came_in(la
     assert "No snapshot of an hour earlier shows" in lake.export(contract(*LINES)).window()["reason"]
 
 
+@pytest.mark.slow
 def test_a_table_without_events_and_without_a_snapshot_that_brought_some_is_not_complete(lake):
     lake.target = attrs.evolve(lake.target, complete_until=None)
     lake.commit(THINGS, thing("a", 1))
@@ -204,6 +206,7 @@ def test_a_window_is_published_again_after_the_table_was_rolled_back(lake):
     assert (again.state(), numbers(again)) == ("published", {"a": 1})
 
 
+@pytest.mark.slow
 def test_a_contract_that_describes_the_same_rows_otherwise_is_published_once(lake):
     lake.commit(THINGS, thing("a", 1))
     first = lake.export(contract(*LINES))
@@ -262,6 +265,7 @@ def test_an_event_more_in_the_table_than_was_read_stops_the_run(lake):
     assert lake.published() == lake.keys("exports/things/data/") == []
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(
     ("damaged", "code"),
     [

@@ -139,7 +139,7 @@ HISTORIES = {
 }
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("history", HISTORIES)
 def test_no_part_of_a_history_that_is_still_loaded_is_published(loading, history):
     load, behind = HISTORIES[history]
@@ -192,7 +192,7 @@ def test_a_partition_is_idle_if_the_table_has_received_none_of_its_events_for_an
     assert (run.state(), run.column("id")) == ("published", ["0-0400-0", "1-0400-0", "2-0400-0"])
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("layout", ["files of one partition", "compacted", "upsert"])
 def test_a_partition_whose_events_came_within_the_hour_is_not_idle(loading, layout):
     mode = "upsert" if layout == "upsert" else "append"
@@ -211,6 +211,7 @@ def test_a_partition_whose_events_came_within_the_hour_is_not_idle(loading, layo
     assert export(loading, *PARTITIONS).state() == "published"
 
 
+@pytest.mark.slow
 def test_a_partition_without_events_counts_as_soon_as_the_number_of_partitions_is_known(loading):
     add(loading, MONDAY, 0, 1)
     age(loading, 2 * HOUR)
@@ -219,7 +220,7 @@ def test_a_partition_without_events_counts_as_soon_as_the_number_of_partitions_i
     assert export(loading, *PARTITIONS).state() == "published", "partitions 1 and 2 are idle"
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("layout", ["files of one partition", "files of several partitions", "upsert"])
 def test_no_partition_is_idle_while_the_table_still_loads_a_history(loading, layout):
     """Tableflow loads one partition after the other, and for each it takes hours."""
@@ -233,7 +234,7 @@ def test_no_partition_is_idle_while_the_table_still_loads_a_history(loading, lay
     assert "may still load older ones" in run.window()["reason"]
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("files", [None, 1], ids=["files of one partition", "files of several partitions"])
 def test_the_time_of_a_clock_that_is_years_ahead_proves_nothing(loading, files):
     half_of_each(loading)
@@ -243,6 +244,7 @@ def test_the_time_of_a_clock_that_is_years_ahead_proves_nothing(loading, files):
     assert export(loading, *PARTITIONS).state() == "published"
 
 
+@pytest.mark.slow
 def test_somebody_can_state_that_the_table_is_complete(loading):
     half_of_each(loading)
     end = MONDAY + timedelta(days=7)
@@ -273,6 +275,7 @@ def test_what_was_known_when_a_window_was_published_stays_known(loading):
     assert "late" in run.column("id")
 
 
+@pytest.mark.slow
 def test_an_incomplete_window_is_computed_again_only_when_that_can_change_something(loading):
     half_of_each(loading)
     rule = {"on_incomplete_source": "publish"}

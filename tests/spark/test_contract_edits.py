@@ -67,6 +67,7 @@ def test_an_edit_that_moves_events_blocks_windows_beside_one_that_stays(publishe
     assert published.read(published.keys(f"exports/things/manifests/{WEEK}")[0]) == before
 
 
+@pytest.mark.slow
 def test_a_gap_and_an_overlap_are_named(published):
     west = published.export(edited(window={"zone": "America/New_York"}), as_of=LATER).window(NEXT)["reason"]
     east = published.export(edited(window={"zone": "Asia/Tokyo"}), as_of=LATER).window(NEXT)["reason"]
@@ -74,6 +75,7 @@ def test_a_gap_and_an_overlap_are_named(published):
     assert "events from 2024-03-10T15:00:00+00:00 to 2024-03-11T00:00:00+00:00 are in both files" in east
 
 
+@pytest.mark.slow
 def test_older_windows_that_are_published_again_fit(published):
     """The event of the border is in exactly one file afterwards."""
     text = edited(window={"zone": "America/New_York", "restate_for_days": 30})
@@ -84,6 +86,7 @@ def test_older_windows_that_are_published_again_fit(published):
     assert lasting.state("2024-W12") == "published"
 
 
+@pytest.mark.slow
 def test_a_change_can_be_accepted_and_stays_accepted(published):
     text = edited(window={"zone": "America/New_York", "restate_for_days": 5})
     run = published.export(text, *ACCEPT, as_of=LATER)
@@ -100,12 +103,14 @@ def test_a_change_can_be_accepted_and_stays_accepted(published):
     )
 
 
+@pytest.mark.slow
 def test_other_edits_do_not_block(published):
     changes = {"title": "Another", "window": {"zone": "Etc/UTC"}, "deduplicate": {"key": ["n"]}}
     run = published.export(edited(version=2, **changes), as_of=LATER)
     assert run.state() == "published"
 
 
+@pytest.mark.slow
 def test_windows_that_are_blocked_keep_their_neighbours_from_being_published(published):
     """The second week is published too, may be restated, and is beside the first one, which may not."""
     published.export(edited(), as_of=LATER)
@@ -118,6 +123,7 @@ def test_windows_that_are_blocked_keep_their_neighbours_from_being_published(pub
     }
 
 
+@pytest.mark.slow
 def test_a_window_that_is_up_to_date_blocks_if_its_neighbour_failed_and_is_no_longer_published(published):
     """An edit moves events, and only the second week could be published with it.
 
@@ -167,6 +173,7 @@ def test_an_older_contract_changes_no_kept_aggregate(lake):
     assert lake.spark.table(table).collect() == before
 
 
+@pytest.mark.slow
 def test_lost_events_are_found_after_another_version_and_an_accepted_loss_is_told(lake):
     lake.commit(THINGS, *(thing(f"{n}", MONDAY, n) for n in range(10)))
     lake.export(contract(*LINES))
@@ -205,6 +212,7 @@ def test_lost_events_are_found_after_an_edit_that_moves_none(lake, edit):
     assert lake.export(contract(*LINES, version=2, **edit)).window()["code"] == "EXP-EVENTS-LOST"
 
 
+@pytest.mark.slow
 def test_an_edit_that_takes_events_from_the_window_loses_none(lake):
     lake.commit(THINGS, thing("a", MONDAY), thing("b", MONDAY + timedelta(days=1)))
     lake.export(contract(*LINES))
@@ -213,6 +221,7 @@ def test_an_edit_that_takes_events_from_the_window_loses_none(lake):
     assert run.column("id") == ["b"]
 
 
+@pytest.mark.slow
 def test_another_deduplication_key_loses_no_events(lake):
     """The first event of a partition has no value in the new key."""
     nullable = topic_of(("code", ["null", "string"], None))

@@ -149,6 +149,7 @@ def test_a_quotient_by_a_constant_that_ends_is_exact(compute, digits, divisor, p
     assert compute(f"a / {divisor}", [left], places=places) == EXACT.divide(left.value, constant)
 
 
+@pytest.mark.slow
 @FEW
 @given(numbers(), numbers())
 @example(number("9" * 38, 38, 0), number("7e-18", 38, 18))
@@ -157,6 +158,7 @@ def test_remainders_are_exact(compute, left, right):
     assert compute("a % b", [left, right]) in (expected, "EXP-OVERFLOW")
 
 
+@pytest.mark.slow
 @FEW
 @given(numbers(), numbers())
 @example(number("99999999999999999999", 20, 0), number("1", 1, 0))
@@ -165,6 +167,7 @@ def test_an_integral_quotient_is_exact_or_refused(compute, left, right):
     assert compute("a div b", [left, right]) in (expected, "EXP-EXPRESSION-TYPE", "EXP-OVERFLOW")
 
 
+@pytest.mark.slow
 @FEW
 @given(
     numbers(),
@@ -238,7 +241,7 @@ def only(id_):
     return [{"where": f"id = '{id_}'", "reason": "the case at hand"}]
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "type_", "id_", "expected"),
     [
@@ -258,6 +261,7 @@ def test_an_expression_of_long_decimals_keeps_its_digits(wide, text, type_, id_,
     assert run.column("x") == [expected]
 
 
+@pytest.mark.slow
 def test_a_measure_and_a_filter_of_long_decimals_keep_their_digits(wide):
     positive = [*only("tiny"), {"where": "fee * 1 > 0", "reason": "no fee"}]
     measures = (

@@ -69,6 +69,7 @@ def mixed(lakes):
     return lake
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.cluster
 @pytest.mark.parametrize("stage", ["before_deduplication", "after_deduplication"])
 def test_each_event_has_one_outcome_and_the_latest_of_a_key_counts(mixed, stage):
@@ -97,6 +98,7 @@ def test_order_and_keep_decide_which_event_counts(mixed):
     ]
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(("keep", "n"), [("first", "1"), ("latest", "2")])
 def test_an_event_without_a_value_to_order_by_never_counts(lake, keep, n):
     things = topic_of(("n", ["null", "int"], None))
@@ -111,6 +113,7 @@ META = {
 }
 
 
+@pytest.mark.slow
 def test_time_and_order_may_be_fields_of_a_record(lake):
     """A top-level field has the same name, and times of another week."""
     week = timedelta(days=7)
@@ -125,6 +128,7 @@ def test_time_and_order_may_be_fields_of_a_record(lake):
     assert [list(row.values()) for row in run.cells()] == [["x", "c"], ["y", "a"]]
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("stage", ["before_deduplication", "after_deduplication"])
 def test_a_time_without_a_zone_is_in_the_windows_zone(lake, stage):
     """Sunday evening in Berlin belongs to this week, although it is Monday an hour later by UTC's clock."""
@@ -142,6 +146,7 @@ def test_a_time_without_a_zone_is_in_the_windows_zone(lake, stage):
     assert run.manifest()["rows"]["events"]["outside_window"] == 2
 
 
+@pytest.mark.slow
 def test_a_key_without_a_visible_character_is_no_key(lake):
     """Spark's trim() knows only spaces. A key may begin with any letter."""
     blank = ["\u00a0", "\u3000", "\t\n", "\u200b", "\ufeff", "\x00\x7f", "\u00ad \u2028"]
@@ -166,6 +171,7 @@ def test_a_date_is_no_event_time(lake):
         lake.export(contract(column("id"), source={"event_time": "day"}))
 
 
+@pytest.mark.slow
 def test_a_key_with_bytes_that_are_not_utf_8_is_delivered(lake):
     lake.commit(THINGS, thing("a", 1), thing("b", 2))
     table = f"lake.`{lake.target.database}`.things"
@@ -254,7 +260,7 @@ def own_names(lakes):
     return lake
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("stage", ["before_deduplication", "after_deduplication"])
 def test_a_topic_may_have_fields_with_the_names_of_kafkas_metadata(own_names, stage):
     text = contract(column("id"), column("page"), name=f"own_{stage[0]}", window={"filter_stage": stage})
@@ -264,6 +270,7 @@ def test_a_topic_may_have_fields_with_the_names_of_kafkas_metadata(own_names, st
     assert [list(row.values()) for row in more.cells()] == [["p2", "own"]]
 
 
+@pytest.mark.slow
 def test_an_aggregate_of_a_topic_with_the_names_of_kafkas_metadata(own_names):
     measures = column("page"), column("n", "integer", measure="count(*)")
     run = own_names.export(contract(*measures, name="groups", aggregate={"no_persons_because": "Pages."}))
@@ -299,6 +306,7 @@ def test_a_name_that_may_mean_a_field_or_metadata_is_refused(own_names, sections
     assert refused.value.code == "EXP-AMBIGUOUS-FIELD"
 
 
+@pytest.mark.slow
 def test_a_column_that_begins_with_a_dollar_sign_does_not_matter_and_cannot_be_read(lake):
     """Avro has no such names, but other writers may."""
     lake.commit(THINGS, thing("a", 1), thing("b", 2))
@@ -353,6 +361,7 @@ def test_an_item_of_an_array_has_no_name_of_a_field(lake):
         )
 
 
+@pytest.mark.slow
 def test_without_deduplication_no_event_has_a_null_key_and_none_is_a_duplicate(mixed):
     run = mixed.export(contract(*LINES, name="all", deduplicate=None, source=ANY))
     assert [int(n) for n in run.column("n")] == [1, 2, 3, 1, 2, 3, 10, 10, 5, 1, 2]
@@ -360,6 +369,7 @@ def test_without_deduplication_no_event_has_a_null_key_and_none_is_a_duplicate(m
     assert run.manifest()["rows"]["events"]["null_key"] == 0
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("stage", ["before_deduplication", "after_deduplication"])
 def test_too_many_events_without_a_time_or_a_key_block_the_file(mixed, stage):
     run = mixed.export(contract(*LINES, name=f"strict_{stage[0]}", window={"filter_stage": stage}))
@@ -375,6 +385,7 @@ def test_too_many_events_without_a_time_or_a_key_block_the_file(mixed, stage):
     assert mixed.published(f"strict_{stage[0]}") == mixed.keys(f"exports/strict_{stage[0]}/data/") == []
 
 
+@pytest.mark.slow
 def test_a_week_without_times_is_noticed_in_a_long_history(lake):
     """Three events in a thousand are a third of the events received during the week."""
     lake.commit(
@@ -402,7 +413,7 @@ MEANINGLESS = {
 }
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("stage", ["before_deduplication", "after_deduplication"])
 def test_a_time_that_means_nothing_is_invalid_and_not_early(lake, stage):
     early = {
@@ -452,7 +463,7 @@ def test_a_time_of_kafka_beyond_the_calendar_is_no_time_of_a_commit(lake, micros
     assert with_appended_at(table, read).appended_at == expected
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("stage", ["before_deduplication", "after_deduplication"])
 def test_events_of_other_weeks_do_not_decide_on_a_window(lake, stage):
     """A third of an old week's events have no time.
@@ -473,6 +484,7 @@ def test_events_of_other_weeks_do_not_decide_on_a_window(lake, stage):
     assert lake.export(contract(*LINES, name="clean", window=rule)).window()["code"] == "EXP-INVALID-EVENTS"
 
 
+@pytest.mark.slow
 def test_events_of_the_last_century_are_exported(lake):
     then = datetime(1996, 7, 8, tzinfo=UTC)
     lake.commit(THINGS, thing("a", 1, then))
@@ -480,6 +492,7 @@ def test_events_of_the_last_century_are_exported(lake):
     assert (run.window()["window"], pairs(run)) == ("1996-W28", [("a", 1)])
 
 
+@pytest.mark.slow
 def test_a_duplicate_that_arrives_a_week_later_counts_in_the_week_of_its_event_time(lake):
     lake.commit(THINGS, thing("a", 1, SUNDAY), at=SUNDAY)
     lake.commit(
@@ -546,6 +559,7 @@ def test_many_keys_and_one_that_has_most_rows_over_several_partitions(lake):
     assert run.column("id") == sorted(f"k{n:06}" if n % 10 == 0 else "most" for n in range(count))
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("order_by", [["id", "m"], ["id"]])
 def test_events_of_a_composite_key_are_in_the_order_of_the_file(lake, order_by):
     schema = topic_of(("n", "int"), ("m", "int"))
@@ -555,6 +569,7 @@ def test_events_of_a_composite_key_are_in_the_order_of_the_file(lake, order_by):
     assert run.column("m") == ["-3", "-2", "-1", "0"]
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(
     ("key", "type_"), [("id", "text"), ("n", "integer"), ("day", "date"), ("at", "timestamp")]
 )
@@ -576,6 +591,7 @@ def test_one_shuffle_both_deduplicates_and_orders_a_file_in_the_order_of_its_key
     assert len(re.findall(r"\bExchange\b", plan)) == 1
 
 
+@pytest.mark.slow
 def test_a_filter_that_is_neither_true_nor_false_keeps_nothing(lake):
     nullable = topic_of(("n", ["null", "int"], None))
     lake.commit(nullable, thing("a", 1), thing("b", None), thing("c", 3))

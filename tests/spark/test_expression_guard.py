@@ -212,7 +212,7 @@ def test_the_id_of_a_person_is_known_in_the_array_of_an_item(spark):
 METADATA = ["_file", "_pos", "_spec_id", "_partition", "_deleted", "_FILE", "things._file", "_metadata"]
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("name", METADATA)
 def test_the_metadata_that_iceberg_adds_to_a_table_is_no_field(guarded_lake, name):
     """_file has the bucket and the ids of the organisation, the environment and the cluster."""
@@ -228,6 +228,7 @@ def test_the_metadata_that_iceberg_adds_to_a_table_is_no_field(guarded_lake, nam
         assert name.rpartition(".")[2] in window["reason"]
 
 
+@pytest.mark.slow
 def test_names_of_kafka_of_the_window_and_of_the_item_are_known(lakes):
     lake = lakes()
     item = {"type": "record", "name": "Item", "fields": [{"name": "n", "type": "int"}]}
@@ -261,7 +262,7 @@ CLOCKS = {
 }
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("where", CLOCKS)
 def test_a_text_that_spark_reads_as_the_current_time_is_refused_everywhere(guarded_lake, where):
     filters = [{"where": where, "reason": "the case at hand"}]
@@ -276,6 +277,7 @@ def test_a_text_that_spark_reads_as_the_current_time_is_refused_everywhere(guard
     )
 
 
+@pytest.mark.slow
 def test_the_clock_is_found_in_columns_measures_and_checks(guarded_lake):
     each_row = [{"id": "fresh", "severity": "warn", "message": "m", "each_row": "at < 'now'"}]
     overall = [

@@ -140,6 +140,7 @@ def test_a_window_that_takes_longer_than_its_credentials_fails_alone(lake, stora
     assert_published(run(lake, storage, secret), expected)
 
 
+@pytest.mark.slow
 def test_a_key_that_rotates_is_replaced_during_the_run(lake, storage, key, secret, expected):
     def rotate():
         storage.store_key(secret, storage.create_key())

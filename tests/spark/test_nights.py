@@ -182,7 +182,7 @@ def replace_manifest(lake):
     lake.s3.put_object(Bucket=lake.target.bucket, Key=key, Body=json.dumps(other).encode())
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("damage", [remove_data, remove_manifest, replace_manifest])
 def test_a_window_whose_files_or_manifest_changed_is_computed_again(lake, damage):
     days(lake)

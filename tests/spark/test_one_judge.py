@@ -149,7 +149,7 @@ def test_there_are_a_few_hundred_expressions():
     assert len(all_expressions()) > 300
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("part", range(PARTS))
 def test_the_check_and_the_job_refuse_the_same_expressions(lake, judge, part):
     expressions = all_expressions()[part::PARTS]

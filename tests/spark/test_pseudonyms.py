@@ -58,6 +58,7 @@ def hashed(*kinds):
     ]
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.cluster
 @pytest.mark.parametrize("people", [ASCII, [*ASCII, *FOREIGN]], ids=["ASCII", "any text"])
 def test_pseudonyms_are_those_of_hmac(lake, people):
@@ -80,6 +81,7 @@ def test_the_test_data_has_several_spellings_of_a_person():
     assert expected("n/a", "phone") == expected("unknown", "phone") == ""
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("kind", KINDS)
 @given(
     st.lists(st.none() | st.text("aÄZ0+ \t\n@.\u00a0\ufb01٤", max_size=8) | st.text(max_size=8), max_size=8)
@@ -132,6 +134,7 @@ def team(lakes):
     return lake
 
 
+@pytest.mark.slow
 def test_rows_that_differ_only_in_hashed_columns_come_in_kafkas_order(team):
     """Their pseudonyms don't exist yet when Spark sorts, and the order of the names would tell something
     about them.
@@ -140,6 +143,7 @@ def test_rows_that_differ_only_in_hashed_columns_come_in_kafkas_order(team):
     assert run.column("by_name") == [expected(who, "name") for who in TEAM]
 
 
+@pytest.mark.slow
 def test_rows_are_not_in_the_order_of_a_part_of_the_key_that_is_hashed(lake):
     """Deduplication leaves them in the order of the whole key, which is that of the names."""
     names = ["Dora", "Ada", "Cleo", "Bob"]
@@ -151,6 +155,7 @@ def test_rows_are_not_in_the_order_of_a_part_of_the_key_that_is_hashed(lake):
     assert run.column("by_name") == [expected(who, "name") for who in names]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("aggregated", [False, True])
 def test_a_value_that_a_filter_leaves_out_is_not_hashed(lake, aggregated):
     """Hashing within Spark gets every row's value.
@@ -169,12 +174,14 @@ def test_a_value_that_a_filter_leaves_out_is_not_hashed(lake, aggregated):
     assert run.column("by_id") == [expected("2", "id")]
 
 
+@pytest.mark.slow
 def test_a_file_can_be_ordered_by_pseudonyms(team):
     run = team.export(contract(*hashed("name"), column("id"), name="ordered"))
     pairs = sorted((expected(who, "name"), f"{n}") for n, who in enumerate(TEAM))
     assert list(zip(run.column("by_name"), run.column("id"), strict=True)) == pairs
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(
     ("held", "state"),
     [
@@ -189,6 +196,7 @@ def test_a_check_sees_pseudonyms_and_not_what_they_stand_for(team, held, state):
     assert run.state() == state
 
 
+@pytest.mark.slow
 def test_spellings_of_a_person_are_one_group(team):
     visits = column("visits", "integer", measure="count(*)")
     aggregate = {"no_persons_because": "A test."}

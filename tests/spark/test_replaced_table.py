@@ -80,6 +80,7 @@ def test_a_window_that_a_new_table_may_lack_events_of_is_not_published(lake):
     assert (run.record.state, run.record.windows_left) == ("failed", 0)
 
 
+@pytest.mark.slow
 def test_it_fails_alone(lake):
     replace_table(lake, *ALL, begins=MONDAY + DAY + 12 * HOUR)
     for days in (2, 3, 4):
@@ -123,6 +124,7 @@ def test_a_clock_that_is_wrong_proves_nothing(lake):
     assert_refused(export(lake, 2), DAYS[1], "0, 1, 2")
 
 
+@pytest.mark.slow
 def test_a_late_record_with_an_old_time_proves_nothing(lake):
     """Its producer held it back. The table begins with records from after the window's beginning."""
     replace_table(lake, *ALL, begins=MONDAY + DAY + 12 * HOUR)

@@ -77,7 +77,7 @@ def test_added_moved_and_widened_columns_change_no_byte(lake):
     assert len([key for key in lake.keys("exports/things/data/") if key.endswith(".csv")]) == 1
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(
     ("expected_message", "steps"),
     [
@@ -115,7 +115,7 @@ def replaced(lake, *names):
     )
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "reading",
     [
@@ -138,6 +138,7 @@ def test_a_replaced_field_inside_an_expression_stops_the_run(lake, reading):
     assert lake.export(meant, "--dry-run", "true").state() == "dry_run"
 
 
+@pytest.mark.slow
 def test_a_check_of_a_column_does_not_read_the_field(lake):
     replaced(lake, "name")
     check = [{"id": "filled", "severity": "warn", "message": "m", "each_row": "name <> ''"}]
@@ -145,6 +146,7 @@ def test_a_check_of_a_column_does_not_read_the_field(lake):
     assert lake.export(text, "--dry-run", "true").state() == "dry_run"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("check", "label", "name"),
     [
@@ -163,6 +165,7 @@ def test_a_check_that_names_no_column_of_the_file_is_a_mistake_of_the_contract(l
     assert (name in window["reason"], "table" in window["reason"] + window["remedy"]) == (True, False)
 
 
+@pytest.mark.slow
 def test_a_field_that_was_renamed_since_the_last_commit_has_its_former_name_unless_it_is_the_event_time(lake):
     """Iceberg finds no files by a name that the table no longer has, even in a snapshot that has it."""
     table = filled(lake).flow.catalog.load_table((lake.target.database, "things"))
@@ -177,6 +180,7 @@ def test_a_field_that_was_renamed_since_the_last_commit_has_its_former_name_unle
     assert window["reason"].endswith("since its last commit: at")
 
 
+@pytest.mark.slow
 def test_a_column_that_was_replaced_on_purpose_is_read(lake):
     filled(lake)
     table = lake.flow.catalog.load_table((lake.target.database, "things"))
@@ -216,6 +220,7 @@ def test_all_wrong_types_are_reported_and_stop_the_run(lake):
     assert lake.published() == lake.keys("exports/things/data/") == []
 
 
+@pytest.mark.slow
 def test_an_expression_over_a_missing_field_names_it(lake):
     (window,) = (
         filled(lake)
@@ -261,6 +266,7 @@ def test_partitioning_and_format_versions_change_no_byte(lake):
     assert run.manifest()["generation"] == 1
 
 
+@pytest.mark.slow
 def test_a_table_that_another_writer_made_is_refused(lake):
     filled(lake)
     sql(lake, "CREATE TABLE {db}.copy USING iceberg AS SELECT id, at, n FROM {table}")
@@ -340,7 +346,7 @@ def replace_amount(place):
     )
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("place", NESTED)
 def test_a_field_replaced_inside_a_nested_field_stops_the_run(lake, place):
     changed_inside(lake, place, NESTED[place], *replace_amount(place))
@@ -353,7 +359,7 @@ def test_a_field_replaced_inside_a_nested_field_stops_the_run(lake, place):
     assert meant.column("x") == ["", ""]
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("place", ["m{}", "m"])
 def test_the_only_field_of_a_record_that_was_replaced_stops_the_run(lake, place):
     """Iceberg can't read the old files: they have no field that the record has now."""
@@ -368,6 +374,7 @@ def test_the_only_field_of_a_record_that_was_replaced_stops_the_run(lake, place)
     }[place]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "step",
     [

@@ -89,6 +89,7 @@ TEXTS = [
 NOTES = topic_of(("text", ["null", "string"], None))
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.cluster
 @pytest.mark.parametrize(
     ("dialect", "null_text", "delimiter"), [("machine", "", ","), ("excel", "NULL", ";")]
@@ -152,6 +153,7 @@ def test_huge_and_invalid_texts_are_cut_for_excel_and_counted(lake):
     assert f"{sum(cell.count(chr(0xFFFD)) for cell in cells) - 1} bytes that are not valid text" in notes
 
 
+@pytest.mark.slow
 def test_a_text_is_cut_for_excel_before_python_sees_it(lake):
     """Batches go to Python by their number of rows: a few thousand long texts would not fit into its
     memory.
@@ -221,6 +223,7 @@ def test_numbers_have_one_form_without_exponents(lake):
     }
 
 
+@pytest.mark.slow
 def test_a_float_has_the_digits_of_its_shortest_text_as_a_double_has(lake):
     values = [0.1, 2.675, -0.005, 16777216.0, 1e-7, 1234.5, None]
     kinds = topic_of(("short", ["null", "float"], None), ("long", ["null", "double"], None))
@@ -379,7 +382,7 @@ def test_an_expression_cannot_raise_an_error_of_its_own(limits, text):
         limits.export(contract(column("id"), column("x", expression=text), name="raises"))
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("sections", "names"),
     [
@@ -449,7 +452,7 @@ def test_an_error_names_the_expressions_that_fail(limits, sections, names):
     )
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
@@ -624,7 +627,7 @@ YEAR = {"treatment": "generalise", "to": "year"}
 LAST_DUE = column("due", "date", measure="max(due)")
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("columns", "ids", "more"),
     [
@@ -673,6 +676,7 @@ def test_dates_beyond_the_calendar_do_not_matter_in_rows_that_are_left_out(far):
     assert [row["due"] for row in nulls.cells() if row["id"].endswith("day")] == ["", ""]
 
 
+@pytest.mark.slow
 def test_a_gzip_file_is_stored_as_one(lake):
     lake.commit(NOTES, {"id": "a", "at": MONDAY, "text": "Zoë"})
     lake.export(contract(column("id"), column("text"), delivery={"gzip": True}))

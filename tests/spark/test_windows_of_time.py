@@ -154,7 +154,7 @@ def clocks(lakes):
     return lake
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("stage", ["before_deduplication", "after_deduplication"])
 @pytest.mark.parametrize("name", LOCAL_WINDOWS)
 def test_a_time_without_a_zone_belongs_to_the_day_that_it_shows(clocks, name, stage):
@@ -213,6 +213,7 @@ def test_an_empty_window_that_is_skipped_is_published_when_an_event_arrives(lake
     assert lake.export(skipping).column("id") == ["b"]
 
 
+@pytest.mark.slow
 def test_the_record_names_glues_job_run_and_nothing_outside_glue(next_week):
     """The notification of a job run finds its record by this id."""
     text = contract(*LINES, name="named")
@@ -221,6 +222,7 @@ def test_the_record_names_glues_job_run_and_nothing_outside_glue(next_week):
     assert written == ["jr_1", None]
 
 
+@pytest.mark.slow
 def test_a_published_window_that_becomes_empty_is_published_as_empty(lake):
     """If it were skipped, its previous rows would stay visible."""
     skipping = contract(
@@ -239,6 +241,7 @@ def test_a_published_window_that_becomes_empty_is_published_as_empty(lake):
     assert lake.keys("exports/things/skipped/") == []
 
 
+@pytest.mark.slow
 def test_an_empty_window_of_a_table_that_lags_is_not_skipped_for_good(lake):
     """No record has arrived since the window started, so its events may still come."""
     lake.commit(THINGS, thing("a", 1))
@@ -282,7 +285,7 @@ def test_a_topic_may_have_fields_window_start_and_window_end(lake):
 MINUTES = (("before", MONDAY - timedelta(minutes=1)), ("in", MONDAY))
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("time", "zone"), [("at", "UTC"), ("wall", "America/New_York"), ("wall", "Asia/Tokyo")]
 )
@@ -457,6 +460,7 @@ def test_a_window_is_compared_with_windows_of_its_length_only(lake):
     assert weeks.manifest(WEEK)["previous_window"] is None
 
 
+@pytest.mark.slow
 def test_a_check_that_follows_from_a_column_says_how_to_change_the_column(lake):
     lake.commit(THINGS, thing("a", 1), thing("b", 2), thing("c", 3))
     lines = column("id"), column("n", "integer", expression="nullif(n, 2)", allowed=["1"])
@@ -490,6 +494,7 @@ def test_blocked_windows_delay_no_other_window(lake):
     assert (second.record.windows_left, second.record.state) == (0, "blocked")
 
 
+@pytest.mark.slow
 def test_checks_of_the_whole_file_see_its_rows_and_totals(lake):
     lake.commit(THINGS, thing("a", 1), thing("b", 2))
     overall = {
@@ -533,6 +538,7 @@ def test_a_late_event_gives_a_new_generation_until_the_window_is_too_old(lake):
     assert new.manifest() == manifest
 
 
+@pytest.mark.slow
 def test_a_run_publishes_nothing_after_its_time_limit(lake):
     """Its machine slept between computing and publishing, and another run may have removed its files."""
     lake.commit(THINGS, *(thing(f"w{n}", n, MONDAY + n * WEEK_LENGTH) for n in (-1, 0)))

@@ -1019,6 +1019,7 @@ def test_a_retention_longer_than_the_time_of_publishing_is_valid(root, days):
     )
 
 
+@pytest.mark.slow
 def test_every_rule_has_a_mistake_that_it_finds(root):
     """A rule that finds nothing is not tested."""
     texts = [changed(*pairs) for pairs, _, _ in WRONG.values()]

@@ -126,6 +126,7 @@ def test_a_create_of_an_account_without_an_answer_is_repeated(org, fault):
     assert org.objects() == org.before
 
 
+@pytest.mark.slow
 def test_an_account_that_is_hidden_is_never_said_to_be_gone(org):
     account = org.resource("service_account", "Manager")
     account.create()
@@ -141,6 +142,7 @@ def test_an_account_that_is_hidden_is_never_said_to_be_gone(org):
     assert created <= org.objects()
 
 
+@pytest.mark.slow
 def test_a_new_account_is_waited_for_until_the_role_of_its_owner_is_effective(org):
     org.disturb(fault="error", status=403, method="GET", path="/iam/v2/service-accounts/sa-*", times=60)
     account = org.resource("service_account", "Manager")

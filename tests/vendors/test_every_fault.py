@@ -55,7 +55,7 @@ def test_every_kind_has_a_life():
     assert LIVES.keys() == RESOURCE_TYPES.keys()
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("kind", LIVES)
 def test_any_fault_at_any_call_leads_to_the_same_end(drawn, kind):
     outcome = drawn(kind)
@@ -64,7 +64,7 @@ def test_any_fault_at_any_call_leads_to_the_same_end(drawn, kind):
     assert not result, f"{len(result)} of {len(outcome.pairs)}:\n" + "\n".join(result[:10])
 
 
-@pytest.mark.sampled(8)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("kind", LIVES)
 def test_requests_and_responses_match_the_vendors_specification(drawn, kind):
     assert drawn(kind).exchanges >= drawn(kind).sorts > 1
@@ -111,7 +111,7 @@ def test_a_request_that_snowflake_does_not_document_is_found(body, query, messag
         snowflake_contract.check_request("POST", path, query, "application/json", body)
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("kind", LIVES)
 def test_nothing_is_written_where_nothing_differs(kind):
     before = past(kind)

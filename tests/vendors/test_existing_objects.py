@@ -226,6 +226,7 @@ def test_the_owner_of_a_topic_enables_its_table_and_no_other(org):
     assert org.simulation.organization.tableflow_topics == {}
 
 
+@pytest.mark.slow
 def test_a_cluster_without_an_integration_with_glue_ends_the_wait(org):
     where = own_one_topic(org, "orders")
     began = org.clock.now
@@ -234,6 +235,7 @@ def test_a_cluster_without_an_integration_with_glue_ends_the_wait(org):
     assert 1800 <= org.clock.now - began < 2400  # a table takes some ten minutes
 
 
+@pytest.mark.slow
 def test_a_key_that_would_see_the_integration_ends_the_wait_earlier(org):
     given = {**LIVES["tableflow_topic"].properties(org), "await_catalog": "true"}
     org.simulation.organization.catalog_integrations.clear()
@@ -243,6 +245,7 @@ def test_a_key_that_would_see_the_integration_ends_the_wait_earlier(org):
     assert 900 <= org.clock.now - began < 1500
 
 
+@pytest.mark.slow
 def test_a_cluster_that_is_still_provisioned_is_waited_for_and_one_that_failed_is_not(org):
     where = cluster(org)
     (theirs,) = org.simulation.organization.clusters.values()
@@ -256,6 +259,7 @@ def test_a_cluster_that_is_still_provisioned_is_waited_for_and_one_that_failed_i
         org.resource("existing_cluster", "Failed", region=REGION, **where).create()
 
 
+@pytest.mark.slow
 def test_a_statement_runs_as_the_owner_of_a_key_that_is_brought(org):
     given = LIVES["flink_statement"].properties(org)
     runner = given.pop("service_account_id")
@@ -264,6 +268,7 @@ def test_a_statement_runs_as_the_owner_of_a_key_that_is_brought(org):
     assert statement.principal == runner
 
 
+@pytest.mark.slow
 def test_a_statement_reads_an_existing_topic_with_roles_on_single_topics(org):
     given = LIVES["flink_statement"].properties(org)
     organization = org.simulation.organization

@@ -123,6 +123,7 @@ def test_a_wrong_region(account):
     assert "us-west-2" in str(error)
 
 
+@pytest.mark.slow
 def test_a_wrong_namespace(account):
     error = handshake(account, account.trust_properties(), namespace="lkc-another")
     assert error.kind.code == "SNF-TRUST-NAMESPACE"

@@ -95,7 +95,7 @@ ROLES = {
 }
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("roles", ROLES)
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_login_without_its_role_deletes_nothing_and_never_says_deleted(org, kind, roles):
@@ -117,7 +117,7 @@ def test_a_login_without_its_role_deletes_nothing_and_never_says_deleted(org, ki
     assert own(org, kind, made) == before
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind not in OWN_KEY])
 def test_with_its_role_back_the_login_deletes(org, kind):
     resource, made = org.deployed(kind)
@@ -131,7 +131,7 @@ def test_with_its_role_back_the_login_deletes(org, kind):
     assert own(org, kind, made) == set()
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("request_type", ["update", "delete"])
 def test_a_key_of_another_organization_is_refused(org, kind, request_type):
@@ -147,6 +147,7 @@ def test_a_key_of_another_organization_is_refused(org, kind, request_type):
     }
 
 
+@pytest.mark.slow
 def test_a_role_that_isn_t_effective_yet_proves_nothing(org):
     resource, made = org.deployed("kafka_cluster")
     end_roles(org)

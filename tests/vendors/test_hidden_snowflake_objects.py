@@ -55,7 +55,7 @@ def control(account, **document):
     account._controls.put(account.url + "/_simulator/account", json=document).raise_for_status()
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("kind", OWNED)
 def test_an_object_that_belongs_to_another_role_is_unknown_not_dropped(account, kind):
     resource, made = deployed(account, kind)
@@ -65,7 +65,7 @@ def test_an_object_that_belongs_to_another_role_is_unknown_not_dropped(account, 
     assert made <= account.objects()
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("kind", OWNED)
 @pytest.mark.parametrize("is_dropped", [True, False])
 def test_with_manage_grants_what_was_dropped_is_gone(account, kind, is_dropped):
@@ -79,7 +79,7 @@ def test_with_manage_grants_what_was_dropped_is_gone(account, kind, is_dropped):
     assert not made & account.objects()
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("kind", OWNED)
 def test_an_object_that_somebody_dropped_blocks_a_delete_until_it_is_forgotten(account, kind):
     resource, made = deployed(account, kind)
@@ -100,7 +100,7 @@ def test_an_object_that_was_dropped_is_created_again(account, kind):
     assert made <= account.objects()
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("request_type", ["update", "delete"])
 def test_a_login_of_another_account_is_refused(account, kind, request_type):
@@ -112,7 +112,7 @@ def test_a_login_of_another_account_is_refused(account, kind, request_type):
     assert account.objects() == before
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("kind", KINDS)
 def test_an_account_that_was_renamed_is_the_same_one(account, kind):
     resource, made = deployed(account, kind)
@@ -122,7 +122,7 @@ def test_an_account_that_was_renamed_is_the_same_one(account, kind):
     assert not made & account.objects()
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("sees_all", [True, False])
 @pytest.mark.parametrize("request_type", ["update", "delete"])
 @pytest.mark.parametrize(

@@ -116,7 +116,7 @@ def delete_after(contested, org):
     contested.resource.delete()
 
 
-@pytest.mark.sampled(7)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("refusal", [0, 400, 401, 403, 409, 422, 429])
 def test_an_object_that_appears_while_our_create_is_refused_is_not_ours(org, kind, refusal):

@@ -298,6 +298,7 @@ def test_a_record_of_this_hour_makes_a_topic_new(org):
     assert KafkaTopics(lambda: plane(org), org.where["cluster_id"], org.clock.time).age("orders") == 0
 
 
+@pytest.mark.slow
 def test_a_key_without_access_to_metrics_fails_for_each_topic_with_one_call(org):
     org.wire.calls.clear()
     watch = KafkaTopics(lambda: plane(org, "kafka-key"), org.where["cluster_id"], org.clock.time)

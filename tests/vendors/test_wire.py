@@ -45,7 +45,7 @@ def session(wire=None):
     return Session(Deadline(clock, clock.time() + 3600), timeouts=QUICK, retry=STEADY, adapter=wire)
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.slow
 @pytest.mark.parametrize("fault", {**FAULTS, **LISTS})
 def test_a_fault_ends_a_call_in_the_same_way_with_and_without_a_socket(cloud, org, fault):
     rule = {"times": 0, **{**FAULTS, **LISTS}[fault]}
