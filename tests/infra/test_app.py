@@ -18,6 +18,7 @@ from aws_cdk import Annotations, App, Stack
 import app
 from lakeferry.deployment.cdk import Cdk
 from lakeferry.deployment.context import DeploymentContext, load_deployment
+from tests.support import shipped
 from tests.support.assembly_kit import CONTEXT, ROOT
 
 #: The command with which CDK starts the app.
@@ -50,7 +51,7 @@ def test_a_bad_file_is_reported_with_exit_code_2_and_nothing_is_created(tmp_path
 def test_a_finding_ends_the_app_without_a_traceback(tmp_path, capfd):
     planted = App(outdir=str(tmp_path), context=CONTEXT)
     Annotations.of(Stack(planted, "Planted")).add_error("planted finding")
-    assert app.synth(planted) == 1
+    assert app.synth(planted, shipped.load("dev").deployment) == 1
     assert "ValidationFailed" in capfd.readouterr().err
 
 

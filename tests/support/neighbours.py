@@ -17,6 +17,8 @@ from simulators.confluent.schemas import Schema
 TOPICS = ("orders-eu", "Orders", "order", "totals-eu", "stock_trades_eu")
 #: Names as ours, but for the hash.
 _NAME = "lakeferry-test-eu-west-1-it-"
+#: That of their provider integration: a UUID, as Confluent makes them.
+_EXTERNAL_ID = "7a1c1d8e-52d5-4b0e-9b6a-0c4f4f3f2e11"
 #: By kind: what changes without anybody's call to it. A catalog integration shows all tables of a cluster,
 #: and usages end some time after an object.
 _VOLATILE = {
@@ -104,8 +106,8 @@ class Neighbours:
                 environment.id,
                 f"{_NAME}11111111",
                 "arn:aws:iam::210987654321:role/theirs",
-                "theirs",
-                "theirs",
+                "arn:aws:iam::123456789012:role/tableflow-of-others",
+                _EXTERNAL_ID,
             ),
         )
         org.provider_integrations[provider.id] = provider
@@ -119,7 +121,7 @@ class Neighbours:
         (provider, *_) = [
             integration
             for integration in org.provider_integrations.values()
-            if integration.environment == cluster.environment and integration.external_id == "theirs"
+            if integration.environment == cluster.environment and integration.external_id == _EXTERNAL_ID
         ]
         for topic in TOPICS:
             cluster.topics[topic] = KafkaTopic(topic, 3, {"retention.ms": "1000"}, self._now, self._now)
