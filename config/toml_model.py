@@ -13,7 +13,7 @@ import json
 import re
 import tomllib
 import types
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import date, time
 from pathlib import Path
@@ -46,16 +46,19 @@ class Problem:
 class Form:
     """The form of a text.
 
-    `description` completes "must be …" in messages and is shown in the reference documentation.
+    `description` completes "must be …" in messages and is shown in the reference documentation. A text that
+    somebody may confuse with a secret, or that may contain one, is not `quoted` in messages.
     """
 
     pattern: str
     description: str
+    quoted: bool = True
 
     def problem(self, text: str) -> str | None:
-        return (
-            None if re.fullmatch(self.pattern, text) else f"{_shorten_value(text)} must be {self.description}"
-        )
+        if re.fullmatch(self.pattern, text):
+            return None
+        value = _shorten_value(text) if self.quoted else "the value, which is not shown here,"
+        return f"{value} must be {self.description}"
 
 
 class BadFile(Exception):
@@ -127,6 +130,14 @@ def read(model: type[T], text: str, rules: Iterable[Rule[T]] = (), *, name: str)
     return instance
 
 
+def find_wrong_values(model: type[Any], values: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Return what is wrong with values that code gives instead of a file, as (name, problem).
+
+    Their names are those of the model's attributes. Other names are not looked at, nor None.
+    """
+    return _Reader(model).find_wrong_values(values)
+
+
 def _list_findings(rule: Rule[T], instance: T, is_complete: bool) -> list[tuple[str, str]]:
     try:
         return list(rule(instance))
@@ -154,6 +165,15 @@ class _Reader(Generic[T]):
     def read(self, data: dict[str, Any]) -> T:
         instance: T = self._structure_class(data, self._model)
         return instance
+
+    def find_wrong_values(self, values: Mapping[str, Any]) -> list[tuple[str, str]]:
+        hints = get_type_hints(self._model)
+        for field in list_settings(self._model):
+            value = values.get(field.name)
+            if value is not None:
+                with self._collect_problems(field.name):
+                    self._structure_field(field.name, field, hints[field.name], {field.name: value})
+        return self.problems
 
     def _structure_class(self, data: Any, cls: type[Any]) -> Any:
         if not isinstance(data, dict):

@@ -134,7 +134,7 @@ def _prepare(
     catalog = open_catalog(services, get_spark, args.tableflow_secret, args.catalog_uri, args.proxy)
     table = catalog.pin(args.database, args.table or catalog.name_table(contract.source))
     require_fields(contract, table)
-    keeps_table = contract.aggregate is not None and contract.aggregate.keep_as_table
+    keeps_table = contract.keeps_table
     listing = Listing.read(bucket, contract.name)
     earlier = runs.load_recent(
         bucket, contract.name, [run_id for run_id in listing.labels("runs") if run_id != record.id]

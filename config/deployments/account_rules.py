@@ -7,15 +7,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from config.deployments import validation
 from config.deployments.model import Deployment
+from config.deployments.shared_rules import list_network_problems
 from config.deployments.sources import Sources
 
 Finding = tuple[str, str]
-#: How many security groups a function can have (Lambda API reference, VpcConfig).
-_MOST_SECURITY_GROUPS: Final = 5
-#: How many subnets a function can have (Lambda API reference, VpcConfig).
-_MOST_SUBNETS: Final = 16
 #: Keys that name a bucket that exists, each with the key that names one to create.
 _BUCKETS: Final = {
     "existing_tableflow_bucket": "tableflow_bucket",
@@ -30,35 +26,8 @@ def network_is_complete(deployment: Deployment, sources: Sources) -> Iterator[Fi
     network = deployment.network
     if network is None:
         return
-    region = deployment.aws.region
-    if not network.subnets:
-        yield "network.subnets", "is empty. Name a private subnet at least, or remove [network]"
-    if len(network.subnets) > _MOST_SUBNETS:
-        yield (
-            "network.subnets",
-            f"there are {len(network.subnets)}, and a function can have {_MOST_SUBNETS}. Remove some",
-        )
-    for subnet, zone in network.subnets.items():
-        if problem := validation.SUBNET.problem(subnet):
-            yield f"network.subnets.{subnet}", problem
-        if zone[:-1] != region:
-            yield (
-                f"network.subnets.{subnet}",
-                f"is in {zone}, and the deployment is in {region}: name subnets of that region",
-            )
-    if not network.security_groups:
-        yield (
-            "network.security_groups",
-            "is empty. Name a security group that lets its own members reach each other on all TCP ports",
-        )
-    if len(network.security_groups) > _MOST_SECURITY_GROUPS:
-        yield (
-            "network.security_groups",
-            f"there are {len(network.security_groups)}, and a function can have {_MOST_SECURITY_GROUPS}. "
-            "Remove some",
-        )
-    if len(set(network.security_groups)) < len(network.security_groups):
-        yield "network.security_groups", "has one of them twice. Remove one"
+    for key, problem in list_network_problems(network, deployment.aws.region):
+        yield f"network.{key}", problem
 
 
 def keys_are_in_region(deployment: Deployment, sources: Sources) -> Iterator[Finding]:

@@ -9,17 +9,13 @@ from typing import Final
 
 from config.deployments.confluent_model import Topic
 from config.deployments.model import Deployment
-from config.deployments.schedules import has_only_one_run, runs_more_often
+from config.deployments.shared_rules import find_rows_problem, find_schedule_problem
 from config.deployments.sources import Missing, Sources
-from config.exports import cron, windows
-from config.forms import find_zone_problem
 from config.toml_model import BadFile
 
 Finding = tuple[str, str]
 #: A test in tests/infra/test_intent.py compares the templates of as many with the limits of AWS.
 _MOST_EXPORTS: Final = 50
-#: Days for the run itself, which comes after the window's end.
-_RUN_DAYS: Final = 1
 
 
 def exports_match_topics(deployment: Deployment, sources: Sources) -> Iterator[Finding]:
@@ -113,19 +109,10 @@ def rows_outlive_windows(deployment: Deployment, sources: Sources) -> Iterator[F
     for export in deployment.exports:
         contract = sources.plain_contract(export.contract)
         index, topic = topics.get(contract.source.topic, (0, None)) if contract else (0, None)
-        if contract is None or topic is None or topic.tableflow is None or topic.tableflow.rows_days is None:
+        if contract is None or topic is None or topic.tableflow is None:
             continue
-        length = windows.longest_days(contract.window.every)
-        restated = contract.window.restate_for_days
-        needed = length + restated + _RUN_DAYS
-        if topic.tableflow.rows_days < needed:
-            yield (
-                f"topics[{index}].tableflow.rows_days",
-                f"must be at least {needed}: export {export.contract} publishes a window of {length} days "
-                f"again for {restated} days after its end (window.restate_for_days in "
-                f"project/exports/{export.contract}.toml), and rows that Tableflow has removed by then "
-                "would be missing from the file",
-            )
+        if problem := find_rows_problem(contract, topic.tableflow):
+            yield f"topics[{index}].tableflow.rows_days", problem
 
 
 def exports_run_again_for_each_window(deployment: Deployment, sources: Sources) -> Iterator[Finding]:
@@ -136,13 +123,6 @@ def exports_run_again_for_each_window(deployment: Deployment, sources: Sources) 
     """
     for index, export in enumerate(deployment.exports):
         contract = sources.plain_contract(export.contract)
-        if contract is None or cron.problem(export.cron) or find_zone_problem(export.zone):
-            continue
-        if has_only_one_run(cron.parse(export.cron, export.zone), contract.window):
-            yield (
-                f"exports[{index}].cron",
-                f"starts {export.contract} only once before its next window ends, so a window that fails "
-                "or has to wait for data "
-                "comes a whole window late. Start it more often, for example with "
-                f'"{runs_more_often(export.cron, contract.window)}"',
-            )
+        problem = find_schedule_problem(contract, export.cron, export.zone) if contract else None
+        if problem:
+            yield f"exports[{index}].cron", problem

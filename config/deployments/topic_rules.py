@@ -9,6 +9,7 @@ from collections.abc import Iterator
 
 from config.deployments.confluent_model import Topic
 from config.deployments.model import Deployment
+from config.deployments.shared_rules import find_format_problem
 from config.deployments.sources import Missing, Sources
 
 Finding = tuple[str, str]
@@ -129,12 +130,8 @@ def storage_is_readable(deployment: Deployment, sources: Sources) -> Iterator[Fi
                 "can't be true: Tableflow registers no table of managed storage in Glue. Remove it, or use "
                 'storage = "own_bucket"',
             )
-        if "DELTA" in table.formats:
-            yield (
-                f"topics[{index}].tableflow.formats",
-                "can't have DELTA: Glue, Athena, exports and Snowflake read the Iceberg table, and nothing "
-                "that is deployed reads a Delta table. Leave formats out",
-            )
+        if problem := find_format_problem(table):
+            yield f"topics[{index}].tableflow.formats", problem
         glue_tables = [topic.name for topic in deployment.tables_in_glue]
         if table.shown_in_glue is False and not table.is_managed and glue_tables:
             yield (

@@ -46,7 +46,9 @@ QUICKSTARTS: Final = (
 )  # fmt: skip
 FROM_SCHEMA: Final = "schema"
 SECRET_NAME: Final = Form(
-    r"[A-Za-z0-9/_+=.@-]{1,200}", "a secret's name: letters, digits and /_+=.@-, 200 at most"
+    r"[A-Za-z0-9/_+=.@-]{1,200}",
+    "a secret's name: letters, digits and /_+=.@-, 200 at most",
+    quoted=False,
 )
 LOG_TOPIC: Final = Form(
     r"[a-z0-9_-]{1,249}", "a topic's name: lower-case letters, digits, hyphens and underscores"
@@ -89,6 +91,16 @@ KMS_KEY: Final = Form(
 PROXY: Final = Form(
     r"http://[a-zA-Z0-9](?:[a-zA-Z0-9.-]{0,251}[a-zA-Z0-9])?:[0-9]{2,5}",
     "a proxy's address without a login, like http://proxy.example.com:3128",
+    quoted=False,
+)
+#: The beginning of keys in a bucket that others use too. IAM has other meanings for * and ?.
+KEY_PREFIX: Final = Form(
+    r"(?=.{2,200}$)(?:[A-Za-z0-9][A-Za-z0-9!_.'()-]*/)+",
+    "the beginning of keys with a slash at the end, like team/, at most 200 characters",
+)
+SNS_TOPIC: Final = Form(
+    r"arn:aws:sns:[a-z0-9-]{4,25}:[0-9]{12}:[A-Za-z0-9_.-]{1,256}",
+    "the ARN of an SNS topic like arn:aws:sns:eu-west-1:111122223333:alarms",
 )
 SUBNET: Final = Form(r"subnet-[0-9a-f]{8,17}", "a subnet's id like subnet-0a1b2c3d4e5f60718")
 SECURITY_GROUP: Final = Form(r"sg-[0-9a-f]{8,17}", "a security group's id like sg-0a1b2c3d4e5f60718")

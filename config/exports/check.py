@@ -29,6 +29,12 @@ _AMBIGUOUS = (
 )
 
 
+#: A text in an expression, a name that isn't that of a function, and a measure that only counts.
+_LITERAL: Final = re.compile(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"")
+_NAME: Final = re.compile(r"(?<![\w.])[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*+(?!\w|\s*\()")
+_COUNT: Final = re.compile(r"\s*count\s*\([^()]*\)\s*", re.IGNORECASE)
+
+
 class NotJudged:
     """Stands for no judge: expressions and the types of columns are not checked."""
 
@@ -37,6 +43,33 @@ class NotJudged:
 NOT_JUDGED: Final = NotJudged()
 #: Returns what Spark finds in a contract for a table with the columns of the topic's schema.
 Judge = Callable[[Contract, TopicSchema], Analysis]
+
+
+def read_by_names(contract: Contract, schema: TopicSchema) -> Analysis:
+    """Take each name in an expression for the field of this name. It is a judge for callers without Spark.
+
+    It finds no mistake in an expression, and may name a field that the expression doesn't use.
+    """
+    reads: dict[str, list[str]] = {}
+    counts = []
+    for index, column in enumerate(contract.column):
+        for kind, text in (("expression", column.expression), ("measure", column.measure)):
+            if not text:
+                continue
+            key = f"column[{index}].{kind}"
+            names = _NAME.findall(_LITERAL.sub("''", text).replace("`", ""))
+            fields = [_find_named_field(name, contract, schema) for name in names]
+            reads[key] = list(dict.fromkeys(field for field in fields if field))
+            if _COUNT.fullmatch(text):
+                counts.append(key)
+    return Analysis([], reads, counts)
+
+
+def _find_named_field(name: str, contract: Contract, schema: TopicSchema) -> str | None:
+    """Return the field that a name in an expression begins with."""
+    parts = name.split(".")
+    prefixes = [".".join(parts[:length]) for length in range(len(parts), 0, -1)]
+    return next(filter(None, (_resolve(prefix, contract, schema) for prefix in prefixes)), None)
 
 
 def check_file(path: Path, schema: TopicSchema, judge: Judge | NotJudged) -> Contract:
@@ -130,8 +163,8 @@ def _check_tags_are_known(contract: Contract, schema: TopicSchema) -> Iterator[F
     if schema.tags_unknown and undecided:
         yield (
             "source.topic",
-            f"project/topics/{schema.topic}.avsc was made from a table, which has no tags, so any field may "
-            'be personal. Add "confluent:tags": ["PII"] to the personal fields of the file, then set its '
+            f"the schema of {schema.topic} was made from a table, which has no tags, so any field may be "
+            'personal. Add "confluent:tags": ["PII"] to the personal fields in its file, then set its '
             f'"{TAGS}" to "{REVIEWED_TAGS}". Or add `personal` to these columns: {", ".join(undecided)}',
         )
 

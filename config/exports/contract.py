@@ -325,6 +325,11 @@ class Contract:
     def hashed(self) -> list[Column]:
         return [column for column in self.column if column.is_hashed]
 
+    @property
+    def keeps_table(self) -> bool:
+        """Return whether its aggregates are kept as a table too."""
+        return self.aggregate is not None and self.aggregate.keep_as_table
+
     def fields(self) -> Iterator[tuple[str, str]]:
         """Yield the source fields that the contract names outside of expressions, as (key, path)."""
         yield "source.event_time", self.source.event_time

@@ -7,12 +7,14 @@ from __future__ import annotations
 from functools import partial
 from pathlib import Path
 
+import attrs
 import pytest
 
 from config.exports import check, contracts, topic_schema
 from config.exports.allowed_functions import ICEBERG_FIELDS
 from config.exports.avro_schema import BadSchema
 from config.exports.check import NOT_JUDGED, Judge, NotJudged
+from config.exports.contract import Column
 from config.exports.contracts import parse
 from config.toml_model import BadFile
 
@@ -728,3 +730,31 @@ def test_a_part_that_fails_for_each_row_is_reported(of_column, expression):
 )
 def test_a_part_that_is_computed_for_some_rows_only_is_accepted(of_column, expression):
     assert [message for _, message in of_column(expression) if "fails for each row" in message] == []
+
+
+@pytest.mark.parametrize(
+    ("expression", "fields"),
+    [
+        ("upper(customer.email)", ["customer.email"]),
+        ("lines[0].phone", ["lines"]),
+        ("concat(id, 'customer.email', \"amount\")", ["id"]),
+        ("`customer`.`region`", ["customer.region"]),
+        ("amount(1) + no_field", []),
+        ("key", ["key"]),
+        ("kafka_raw_value", ["kafka_raw_value"]),
+    ],
+)
+def test_names_in_expressions_stand_for_fields_where_spark_is_not_asked(expression, fields):
+    contract = plan_contract(expression)
+    assert check.read_by_names(contract, SCHEMA).reads == {"column[0].expression": fields}
+
+
+def test_a_measure_that_counts_carries_no_value():
+    counted = plan_contract("count(customer.email)", "measure")
+    assert check.read_by_names(counted, SCHEMA).counts == ["column[0].measure"]
+    assert check.read_by_names(plan_contract("max(customer.email)", "measure"), SCHEMA).counts == []
+
+
+def plan_contract(text, kind="expression"):
+    column = Column(name="a", type="text", title="", description="", **{kind: text})
+    return attrs.evolve(contracts.load("weekly_sales"), explode=None, column=[column])

@@ -8,7 +8,7 @@ from typing import Literal
 import attrs
 import pytest
 
-from config.toml_model import BadFile, Form, Problem, join_path, read, setting
+from config.toml_model import BadFile, Form, Problem, find_wrong_values, join_path, read, setting
 
 
 @attrs.frozen
@@ -239,3 +239,29 @@ def test_the_message_is_for_people():
 
 def test_paths_are_written_as_in_toml_with_indexes():
     assert join_path(["column", "[2]", "personal", "kind"]) == "column[2].personal.kind"
+
+
+def test_values_that_code_gives_have_the_limits_of_the_file():
+    @attrs.frozen
+    class Given:
+        name: str = setting("A name.", form=Form("[a-z]+", "lower case"))
+        secret: str | None = setting(
+            "A secret's name.", default=None, form=Form("[a-z]+", "a name", quoted=False)
+        )
+        days: list[int] = setting("Days.", default=list, minimum=1)
+        mode: Literal["ON", "OFF"] = setting("A mode.", default="ON")
+
+    def find(**values):
+        return dict(find_wrong_values(Given, values))
+
+    assert find(name="a", secret=None, days=[1], mode="OFF", unknown=1) == {}
+    assert find() == {}
+    assert find(name="A", days=[0], mode="ONN") == {
+        "name": "'A' must be lower case. A name.",
+        "days": "0 is too small: at least 1",
+        "mode": "'ONN' is none of: ON, OFF. Did you mean ON?",
+    }
+    assert find(secret="S3cret!") == {
+        "secret": "the value, which is not shown here, must be a name. A secret's name."
+    }
+    assert find(days="1")["days"].startswith("must be a list")
