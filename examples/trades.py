@@ -49,7 +49,10 @@ class TradesStack(cdk.Stack):
 
         exports = lakeferry.ExportBucket(self, "Exports", runtime=runtime, bucket=files, alarms=alarms)
         contract = Path(__file__).with_name("hourly_trades.toml")
-        lakeferry.Export(self, "Trades", to=exports, table=table, contract=contract, cron="0 6 * * ? *")
+        schema = Path(__file__).with_name("trades.avsc")
+        lakeferry.Export(
+            self, "Trades", to=exports, table=table, contract=contract, schema=schema, cron="0 6,18 * * ? *"
+        )
 
 
 if __name__ == "__main__":

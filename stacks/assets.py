@@ -32,6 +32,7 @@ _GLUE_CODE: Final = ("glue_jobs", "config")
 _GLUE_SOURCES: Final = (*_GLUE_CODE, _EXPORTS)
 #: Code, and the exports' contracts.
 _SHIPPED: Final = (*CODE, ".toml")
+_GLUE: Final = "glue"
 #: Number of builds of each asset that are kept.
 _KEPT: Final = 6
 _EPOCH: Final = (1980, 1, 1, 0, 0, 0)
@@ -76,7 +77,9 @@ def build_glue_zip(build: Path = BUILD, contracts: Mapping[str, Path] | None = N
     files = _list_files(_GLUE_SOURCES if contracts is None else _GLUE_CODE)
     for name, file in sorted((contracts or {}).items()):
         files[f"{_EXPORTS}/{name}.toml"] = file
-    return _build_asset("glue", _GLUE_LOCK, files, LOCAL, build) / "lakeferry.zip"
+    # Each export of an app has a zip of its own, so that none takes the place of another's.
+    asset = "_".join((_GLUE, *sorted(contracts or {})))
+    return _build_asset(asset, _GLUE_LOCK, files, LOCAL, build) / "lakeferry.zip"
 
 
 def locate_glue_script() -> Path:
@@ -96,7 +99,7 @@ def _build_asset(asset: str, lock: str, files: Mapping[str, Path], platform: Pla
             copy = folder / path
             copy.parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(file, copy)
-        content = _zip_folder(folder) if asset == "glue" else folder
+        content = _zip_folder(folder) if asset.startswith(_GLUE) else folder
         _publish(content, target)
     return target
 

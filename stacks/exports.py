@@ -23,7 +23,7 @@ from stacks.constructs.export_job import ExportJob, ExportJobs
 from stacks.constructs.function import PythonFunction
 from stacks.constructs.job_schedule import create_schedule_group, create_starter_role, schedule_job
 from stacks.constructs.mail import AlarmTopic, create_dead_letter_queue, mail_topic
-from stacks.constructs.scheduled_export import FAILURE
+from stacks.constructs.scheduled_export import FAILURE, JOBS_OF_RULE
 from stacks.constructs.secrets import may_encrypt_files
 from stacks.constructs.statements import ITS_TOPICS, ONE_PREFIX, Statement, allow
 from stacks.constructs.synthesis import build_own_arn
@@ -31,9 +31,6 @@ from stacks.constructs.table import Table, TablesAtConfluent, TablesInGlue
 from stacks.data import DataStack
 from stacks.settings import PublishedSettings, build_topic_arns, build_topic_name
 
-#: Job names per rule. EventBridge allows 2,048 characters in an event pattern by default, and a job's name
-#: has up to 100.
-_JOBS_OF_RULE: Final = 16
 _SUCCESS: Final = ("SUCCEEDED",)
 
 
@@ -185,7 +182,7 @@ class ExportsStack(LakeferryStack):
         )
         names = [job.name for job in self.jobs.values()]
         for (outcome, states), start in itertools.product(
-            (("Success", _SUCCESS), ("Failure", FAILURE)), range(0, len(names), _JOBS_OF_RULE)
+            (("Success", _SUCCESS), ("Failure", FAILURE)), range(0, len(names), JOBS_OF_RULE)
         ):
             rule = events.Rule(
                 self,
@@ -194,7 +191,7 @@ class ExportsStack(LakeferryStack):
                 event_pattern=events.EventPattern(
                     source=["aws.glue"],
                     detail_type=["Glue Job State Change"],
-                    detail={"jobName": names[start : start + _JOBS_OF_RULE], "state": list(states)},
+                    detail={"jobName": names[start : start + JOBS_OF_RULE], "state": list(states)},
                 ),
             )
             rule.add_target(

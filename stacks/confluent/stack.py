@@ -39,7 +39,7 @@ from stacks.confluent.streams import Streams
 from stacks.constructs.cleanup import CleanupOnDestroy, may_drop_tables, may_empty
 from stacks.constructs.confluent_provider import ConfluentProvider
 from stacks.constructs.kafka import KafkaCluster
-from stacks.constructs.lake_formation import READS_DATABASE, LakeFormationGrants
+from stacks.constructs.lake_formation import DROPS_TABLES, READS_DATABASE, LakeFormationGrants
 from stacks.constructs.secrets import StackSecrets
 from stacks.constructs.statements import attach
 from stacks.constructs.table_storage import Bucket, TableStorage
@@ -148,7 +148,7 @@ class ConfluentStack(LakeferryStack):
             # All keys: after an update, a statement is deleted with a key that the stack no longer has.
             key_secrets=[build_secret_path(use) for use in KEYS],
             rotation_scope=self,
-            keys_kept=rotation.keep,
+            keep=rotation.keep,
             grace_days=rotation.grace_days,
             fixed_ids=True,
         )
@@ -238,7 +238,7 @@ class ConfluentStack(LakeferryStack):
             role_arn=self.provider.role.role_arn,
         )
         grants.grant_on_database("ReadDatabase", self.glue_database, READS_DATABASE)
-        grants.grant_on_tables("DropTables", self.glue_database, ["DESCRIBE", "DROP"])
+        grants.grant_on_tables("DropTables", self.glue_database, DROPS_TABLES)
         grants.keep_until_dropped()
         for grant in grants.all:
             grant.node.add_dependency(*tables)

@@ -7,10 +7,12 @@ from typing import Final
 
 from constructs import Construct
 
+from config.deployments import validation
+from config.deployments.model import Rotation
 from lambdas import contract
 from lambdas.shared.settings import ConfluentSettings, RotationSettings
 from stacks.constructs.rotation import KeyRotation
-from stacks.constructs.runtime import Runtime
+from stacks.constructs.runtime import Runtime, list_setting_problems, refuse, require_forms
 from stacks.constructs.secrets import StackSecrets, may_read_secret, name_secret_arn
 from stacks.constructs.statements import Statement, allow
 from stacks.constructs.synthesis import SynthOptions
@@ -27,7 +29,8 @@ class ConfluentProvider(VendorProvider):
 
     `brought_keys` are names of secrets with further keys that people bring, by what they are for. `secrets`
     holds the keys that are created; `key_secrets` are their names if all are known, and `rotation_scope` is
-    the parent of the function that rotates them.
+    the parent of the function that rotates them. Between two rotations, `keep` keys of a secret are valid; a
+    replaced key is revoked after `grace_days`.
     """
 
     def __init__(
@@ -41,11 +44,18 @@ class ConfluentProvider(VendorProvider):
         secrets: StackSecrets | None = None,
         key_secrets: Sequence[str] = (),
         rotation_scope: Construct | None = None,
-        keys_kept: int = contract.KEYS_KEPT,
+        keep: int = contract.KEYS_KEPT,
         grace_days: int = int(contract.GRACE_DAYS),
         fixed_ids: bool = False,
     ) -> None:
         options = SynthOptions.of(scope)
+        require_forms(
+            cloud_key_secret=(validation.SECRET_NAME, cloud_key_secret),
+            **{f"brought_keys {what}": (validation.SECRET_NAME, secret) for what, secret in brought_keys},
+        )
+        refuse(list_setting_problems(Rotation, {"keep": keep, "grace_days": grace_days}))
+        #: The constructs of clusters that exist, by id.
+        self.clusters: dict[str, Construct] = {}
         self.secrets = secrets or StackSecrets(
             scope, f"{id}Secrets", runtime=runtime, purpose="Encrypts the keys of Confluent Cloud"
         )
@@ -83,7 +93,7 @@ class ConfluentProvider(VendorProvider):
         )
         self._cloud_key_secret = cloud_key_secret
         self._rotation_scope = rotation_scope or self
-        self._keys_kept = keys_kept
+        self._keep = keep
         self._grace_days = grace_days
         self._rotation: KeyRotation | None = None
 
@@ -104,7 +114,7 @@ class ConfluentProvider(VendorProvider):
                     confluent_url=options.confluent_url,
                     catalog_url=options.catalog_url,
                 ),
-                keep=self._keys_kept,
+                keep=self._keep,
                 grace_days=self._grace_days,
                 statements=self._may_read_cloud_key,
             )

@@ -43,13 +43,15 @@ from stacks.lake import Lake
 #: Glue's timer also counts the start of Spark. A run that reaches its own limit still has to write its
 #: record.
 _MINUTES_TO_END: Final = 5
+_OBJECTS: Final = ("s3:GetObject", "s3:PutObject", "s3:DeleteObject")
 _WRITES_TABLES: Final = ("glue:GetDatabase", "glue:GetTable", "glue:CreateTable", "glue:UpdateTable")
 
 
 class ExportJobs(Construct):
     """What the jobs of several exports share: script, logs, connections, and the lake that they write to.
 
-    `pseudonym_secret` is the name or ARN of the secret with the pseudonymisation key, "" if there is none.
+    `pseudonym_secret` is the name or ARN of the secret with the pseudonymisation key, "" if there is none. If
+    each job `has_own_folders`, its role writes to nothing else; otherwise, jobs have one role.
     """
 
     def __init__(
@@ -60,9 +62,11 @@ class ExportJobs(Construct):
         runtime: Runtime,
         lake: Lake,
         pseudonym_secret: str,
+        has_own_folders: bool = False,
     ) -> None:
         super().__init__(scope, id)
         self.runtime = runtime
+        self.has_own_folders = has_own_folders
         self.lake = lake
         self.pseudonym_secret = pseudonym_secret
         #: The beginning of the names of jobs and logs.
@@ -94,7 +98,7 @@ class ExportJobs(Construct):
         self._exports.add(export)
 
     def grant(self, scope: Construct, id: str, role: iam.IRole, databases: Sequence[str]) -> None:
-        """Grant what Lake Formation asks for, besides IAM: `databases` are those that the jobs read."""
+        """Grant what Lake Formation asks for, besides IAM: of `databases`, the jobs read all tables."""
         grants = LakeFormationGrants(scope, id, governs=self.runtime.lake_formation, role_arn=role.role_arn)
         for database in databases:
             grants.grant_reading(database)
@@ -129,7 +133,7 @@ class ExportJobs(Construct):
             statements=[
                 *reads,
                 allow("ReadCode", ["s3:GetObject"], code),
-                *self._list_writes(),
+                *self._list_writes(contracts),
                 *(self._may_read_pseudonym_key() if hashes else []),
                 *may_encrypt_files(self, self.lake.key_arn),
                 *self.connections.may_run_jobs(),
@@ -187,27 +191,53 @@ class ExportJobs(Construct):
             return of.S3EncryptionProperty(s3_encryption_mode="SSE-KMS", kms_key_arn=self.lake.key_arn)
         return of.S3EncryptionProperty(s3_encryption_mode="SSE-S3")
 
-    def _list_writes(self) -> list[Statement]:
+    def _list_writes(self, contracts: Sequence[Contract]) -> list[Statement]:
+        """Allow writing the files and tables of these contracts, or of all where jobs have one role."""
         bucket_arn = self.lake.arn
         prefixes = self.lake.prefixes
-        aggregates = list_glue_table_arns(self, self.lake.aggregates)
-        objects = ["s3:GetObject", "s3:PutObject", "s3:DeleteObject"]
+        folders = [f"{contract.name}/" for contract in contracts] if self.has_own_folders else [""]
+        keeping = [contract.name for contract in contracts if contract.keeps_table]
+        objects = list(_OBJECTS)
         return [
             allow("ListFiles", ["s3:ListBucket", "s3:ListBucketMultipartUploads"], [bucket_arn]),
             allow(
                 "WriteFiles",
                 [*objects, "s3:AbortMultipartUpload"],
-                [f"{bucket_arn}/{prefixes.exports}/*"],
+                [f"{bucket_arn}/{prefixes.exports}/{folder}*" for folder in folders],
                 why=ONE_PREFIX,
             ),
-            allow("UseTempDir", objects, [f"{bucket_arn}/{prefixes.temporary}/*"], why=ONE_PREFIX),
-            allow("KeepAggregatesGlue", _WRITES_TABLES, aggregates, why=ONE_DATABASE),
-            allow("KeepAggregatesS3", objects, [f"{bucket_arn}/{prefixes.warehouse}/*"], why=ONE_PREFIX),
+            allow(
+                "UseTempDir",
+                objects,
+                [f"{bucket_arn}/{prefixes.temporary}/{folder}*" for folder in folders],
+                why=ONE_PREFIX,
+            ),
+            *self._may_keep_aggregates(keeping),
             allow(
                 "WriteOwnLog",
                 ["logs:CreateLogStream", "logs:PutLogEvents"],
                 [group.log_group_arn for group in self._logs],
             ),
+        ]
+
+    def _may_keep_aggregates(self, exports: Sequence[str]) -> list[Statement]:
+        """Allow writing the tables of these exports, or of all where jobs have one role.
+
+        Iceberg puts a table's files into a folder with its name, below the location of the database.
+        """
+        if not exports and self.has_own_folders:
+            return []
+        database = self.lake.aggregates
+        warehouse = f"{self.lake.arn}/{self.lake.prefixes.warehouse}"
+        tables = list_glue_table_arns(self, database)
+        files = [f"{warehouse}/*"]
+        if self.has_own_folders:
+            own_tables = [build_own_arn(self, "glue", f"table/{database}/{export}") for export in exports]
+            tables = [*tables[:-1], *own_tables]
+            files = [f"{warehouse}/{database}/{export}/*" for export in exports]
+        return [
+            allow("KeepAggregatesGlue", _WRITES_TABLES, tables, why=ONE_DATABASE),
+            allow("KeepAggregatesS3", list(_OBJECTS), files, why=ONE_PREFIX),
         ]
 
     def _may_read_pseudonym_key(self) -> list[Statement]:
@@ -276,6 +306,7 @@ def _build_arguments(
 ) -> dict[str, str]:
     runtime = jobs.runtime
     bucket = jobs.lake.bucket
+    own_folder = f"{contract.name}/" if jobs.has_own_folders else ""
     region = Stack.of(jobs).region
     warehouse = f"s3://{bucket}/{jobs.lake.prefixes.warehouse}"
     settings = [f"{name}={value}" for name, value in spark_settings(warehouse, region).items()]
@@ -294,7 +325,7 @@ def _build_arguments(
         # expression failed on.
         "--enable-job-insights": "false",
         # Without one, Glue creates a bucket of its own for the region.
-        "--TempDir": f"s3://{bucket}/{jobs.lake.prefixes.temporary}/",
+        "--TempDir": f"s3://{bucket}/{jobs.lake.prefixes.temporary}/{own_folder}",
         "--extra-py-files": zip_asset.s3_object_url,
         "--job-language": "python",
         "--custom-logGroup-prefix": jobs.log_prefix,

@@ -13,7 +13,7 @@ from lambdas.confluent.properties import (
     KafkaClusterProps,
 )
 from stacks.constructs.confluent_provider import ConfluentProvider
-from stacks.constructs.runtime import require_forms
+from stacks.constructs.runtime import BadProps, require_forms
 
 
 class Environment(Construct):
@@ -68,6 +68,8 @@ class KafkaCluster(Construct):
         self.region = props.region
         #: Whether somebody else owns it.
         self.is_shared = isinstance(props, ExistingClusterProps)
+        #: The constructs of its topics by name.
+        self.topics: dict[str, Construct] = {}
         self.resource = self.provider.create(self, "Resource", props)
 
     @classmethod
@@ -76,12 +78,19 @@ class KafkaCluster(Construct):
         and Tableflow can use it.
         """
         require_forms(cluster_id=(validation.CLUSTER_ID, cluster_id))
+        provider = environment.provider
+        if first := provider.clusters.get(cluster_id):
+            raise BadProps(
+                f"cluster_id: Kafka cluster {cluster_id} is {first.node.path} already. Use that one, which "
+                "knows the topics that have a table"
+            )
         props = ExistingClusterProps(
             environment_id=environment.environment_id,
             cluster_id=cluster_id,
             region=Stack.of(scope).region,
         )
-        return cls(scope, id, environment=environment, props=props)
+        provider.clusters[cluster_id] = cluster = cls(scope, id, environment=environment, props=props)
+        return cluster
 
     @classmethod
     def create(

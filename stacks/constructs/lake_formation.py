@@ -17,6 +17,7 @@ from stacks.constructs.statements import acknowledge
 
 READS_DATABASE: Final = ("DESCRIBE",)
 READS_TABLES: Final = ("DESCRIBE", "SELECT")
+DROPS_TABLES: Final = ("DESCRIBE", "DROP")
 
 
 class LakeFormationGrants(Construct):
@@ -54,10 +55,22 @@ class LakeFormationGrants(Construct):
         tables = of.TableResourceProperty(catalog_id=account, database_name=database, table_wildcard={})
         self._grant(id, of.ResourceProperty(table=tables), permissions)
 
+    def grant_on_table(self, id: str, database: str, table: str, permissions: Sequence[str]) -> None:
+        of = lakeformation.CfnPrincipalPermissions
+        named = of.TableResourceProperty(
+            catalog_id=Stack.of(self).account, database_name=database, name=table
+        )
+        self._grant(id, of.ResourceProperty(table=named), permissions)
+
     def grant_reading(self, database: str) -> None:
         """Grant reading the database and all of its tables."""
         self.grant_on_database("ReadDatabase", database, READS_DATABASE)
         self.grant_on_tables("ReadTables", database, READS_TABLES)
+
+    def grant_reading_table(self, database: str, table: str) -> None:
+        """Grant reading one table of the database."""
+        self.grant_on_database("ReadDatabase", database, READS_DATABASE)
+        self.grant_on_table("ReadTable", database, table, READS_TABLES)
 
     def keep_until_dropped(self) -> None:
         """Leave the grants when the stack is deleted. Lake Formation removes them when somebody drops the

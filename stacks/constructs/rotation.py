@@ -58,13 +58,16 @@ class KeyRotation(Construct):
     ) -> None:
         super().__init__(scope, id)
         self._grace_days = grace_days
+        stack = Stack.of(self)
+        # Another provider of the stack has a rotation too.
+        parent = "".join(self.node.path.removeprefix(stack.node.path).split("/")[:-1])
         dead_letters = create_dead_letter_queue(self, "Undelivered")
         alarm_on_dead_letters(
             self,
             "UndeliveredAlarm",
             queue=dead_letters,
             topic=find_alarm_topic(self, "AlarmTopic", runtime),
-            name=f"{Stack.of(self).stack_name}-RevocationsUndelivered",
+            name=f"{stack.stack_name}-{parent}RevocationsUndelivered",
             what="A call that revokes replaced keys",
         )
         self._function = PythonFunction(

@@ -4,6 +4,7 @@ of the construct library.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 import attrs
@@ -12,7 +13,9 @@ from aws_cdk import Token
 from config.deployments import validation
 from config.deployments.account_model import Network
 from config.deployments.model import Aws
-from config.toml_model import Form
+from config.deployments.secret_patterns import find_secrets
+from config.deployments.shared_rules import list_network_problems
+from config.toml_model import Form, find_wrong_values
 
 _AWS: Final = attrs.fields_dict(Aws)
 
@@ -26,14 +29,51 @@ class BadProps(ValueError):
     """Props that a construct can't use. The message says what to do."""
 
 
-def require_forms(**values: tuple[Form, str]) -> None:
-    """Raise BadProps that names all values without their form. Tokens, which are not known yet, have any."""
-    problems = {
-        prop: form.problem(value) for prop, (form, value) in values.items() if not Token.is_unresolved(value)
-    }
-    wrong = [f"{prop}: {problem}" for prop, problem in problems.items() if problem]
-    if wrong:
-        raise BadProps("; ".join(wrong))
+def refuse(problems: Iterable[str], path: str = "") -> None:
+    """Raise BadProps with all problems, if there are any. `path` is that of the construct."""
+    listed = "; ".join(problems)
+    if listed:
+        raise BadProps(f"{path}: {listed}" if path else listed)
+
+
+def list_form_problems(**values: tuple[Form, str | None]) -> Iterator[str]:
+    """Yield what is wrong with props that have no other form, and with those that look like a secret.
+
+    Tokens, which are not known yet, have any form.
+    """
+    for prop, (form, value) in values.items():
+        if value is None or Token.is_unresolved(value):
+            continue
+        if secret := next(find_secrets(value, names_only=True), None):
+            yield f"{prop}: this looks like {secret[1]}. Put it into Secrets Manager, and give its name here"
+        elif problem := form.problem(value):
+            yield f"{prop}: {problem}"
+
+
+def require_forms(**values: tuple[Form, str | None]) -> None:
+    """Raise BadProps that names all props without their form."""
+    refuse(list_form_problems(**values))
+
+
+def list_setting_problems(model: type[Any], values: Mapping[str, Any], prefix: str = "") -> list[str]:
+    """Return what is wrong with props that are settings of the deployment file too. `prefix` begins their
+    names.
+    """
+    known = {name: _drop_tokens(value) for name, value in values.items()}
+    return [f"{prefix}{name}: {problem}" for name, problem in find_wrong_values(model, known)]
+
+
+def _drop_tokens(value: Any) -> Any:
+    """Return the value without what is not known yet."""
+    if isinstance(value, dict):
+        return {key: item for key, item in value.items() if not _is_token(item)}
+    if isinstance(value, list):
+        return [item for item in value if not _is_token(item)]
+    return None if _is_token(value) else value
+
+
+def _is_token(value: Any) -> bool:
+    return isinstance(value, str | int) and Token.is_unresolved(value)
 
 
 @attrs.frozen(kw_only=True)
@@ -62,7 +102,23 @@ class Runtime:
     glue_timeout_minutes: int = _default("glue_timeout_minutes")
 
     def __attrs_post_init__(self) -> None:
-        require_forms(project=(validation.NAME, self.project), stage=(validation.STAGE, self.stage))
+        problems = [
+            *list_form_problems(
+                project=(validation.NAME, self.project),
+                stage=(validation.STAGE, self.stage),
+                alarm_topic_arn=(validation.SNS_TOPIC, self.alarm_topic_arn),
+                secrets_key_arn=(validation.KMS_KEY, self.secrets_key_arn),
+                logs_key_arn=(validation.KMS_KEY, self.logs_key_arn),
+            ),
+            *list_setting_problems(Aws, attrs.asdict(self, recurse=False)),
+        ]
+        if self.network:
+            given = attrs.asdict(self.network, recurse=False)
+            problems += list_setting_problems(Network, given, "network.")
+        # Its values are lists and maps that rules can look into, unless they have another type.
+        if self.network and not problems:
+            problems += [f"network.{key}: {text}" for key, text in list_network_problems(self.network, None)]
+        refuse(problems)
 
     @property
     def prefix(self) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from datetime import date
 from pathlib import Path
 from typing import Final
@@ -14,29 +15,39 @@ from aws_cdk import aws_s3 as s3
 from aws_cdk import aws_sns as sns
 from constructs import Construct
 
-from config.exports import contracts
-from config.exports.cron import problem as find_cron_problem
-from config.forms import find_zone_problem
+from config.deployments import validation
+from config.deployments.model import Export as ExportSettings
+from config.deployments.shared_rules import find_rows_problem, find_schedule_problem
+from config.exports import topic_schema
+from config.exports.avro_schema import BadSchema
+from config.exports.check import check_file, read_by_names
+from config.exports.contract import Contract
 from config.toml_model import BadFile
 from stacks.constructs.aggregates import create_aggregates_database
 from stacks.constructs.export_job import ExportJob, ExportJobs
 from stacks.constructs.job_schedule import create_schedule_group, create_starter_role, schedule_job
 from stacks.constructs.mail import alarm_on_dead_letters, create_dead_letter_queue
-from stacks.constructs.runtime import BadProps, Runtime
-from stacks.constructs.secrets import name_secret_arn
-from stacks.constructs.table import Table, TablesInGlue
+from stacks.constructs.reading import grant_statements
+from stacks.constructs.runtime import BadProps, Runtime, list_setting_problems, refuse, require_forms
+from stacks.constructs.secrets import may_decrypt_files, name_secret_arn
+from stacks.constructs.statements import ONE_PREFIX, allow
+from stacks.constructs.table import Table
 from stacks.lake import Lake, Prefixes
 
 #: Glue's states of a job run that did not succeed.
 FAILURE: Final = ("FAILED", "TIMEOUT", "STOPPED", "ERROR", "EXPIRED")
+#: Job names per rule. EventBridge allows 2,048 characters in an event pattern by default, and a job's name
+#: has up to 100. Each rule has a condition in the dead-letter queue's policy, and SQS takes ten.
+JOBS_OF_RULE: Final = 16
 
 
 class ExportBucket(Construct):
     """Where exports write, and what they share.
 
-    All keys in `bucket` begin with `prefix`. `alarms` gets a message for each failed run, and for each start
-    that could not be delivered. `pseudonym_secret` is the name of a secret with the pseudonymisation key,
-    which contracts that hash columns need.
+    All keys in `bucket` begin with `prefix`, by default the project and stage of `runtime`. `alarms` gets a
+    message for each failed run, and for each start that could not be delivered; if the app creates the topic,
+    alarms may publish to it. `pseudonym_secret` is the name of a secret with the pseudonymisation key, which
+    contracts that hash columns need.
     """
 
     def __init__(
@@ -47,13 +58,21 @@ class ExportBucket(Construct):
         runtime: Runtime,
         bucket: s3.IBucket,
         alarms: sns.ITopic,
-        prefix: str = "",
-        pseudonym_secret: str = "",
+        prefix: str | None = None,
+        pseudonym_secret: str | None = None,
     ) -> None:
         super().__init__(scope, id)
-        self._require_names(runtime.prefix)
+        root = f"{runtime.prefix}/" if prefix is None else prefix
+        require_forms(
+            prefix=(validation.KEY_PREFIX, root),
+            pseudonym_secret=(validation.SECRET_NAME, pseudonym_secret),
+        )
+        self._require_own(runtime.prefix, bucket.bucket_name, root)
         self.alarms = alarms
-        prefixes = Prefixes(prefix)
+        self._let_alarms_in()
+        self._rules: list[events.Rule] = []
+        self._reported = 0
+        prefixes = Prefixes(root)
         aggregates = create_aggregates_database(
             self, "Aggregates", prefix=runtime.prefix, bucket=bucket.bucket_name, warehouse=prefixes.warehouse
         )
@@ -71,7 +90,14 @@ class ExportBucket(Construct):
             aggregates=aggregates.ref,
             workgroup="",
         )
-        self.jobs = ExportJobs(self, "Jobs", runtime=runtime, lake=lake, pseudonym_secret=pseudonym_secret)
+        self.jobs = ExportJobs(
+            self,
+            "Jobs",
+            runtime=runtime,
+            lake=lake,
+            pseudonym_secret=pseudonym_secret or "",
+            has_own_folders=True,
+        )
         self.group = create_schedule_group(
             self, "Schedules", Names.unique_resource_name(self, max_length=64, separator="-")
         )
@@ -85,27 +111,81 @@ class ExportBucket(Construct):
             what="A start of an export or a message about its failure",
         )
 
-    def _require_names(self, prefix: str) -> None:
-        """Raise BadProps if another one has the same names in the same account and region."""
-        environment = Stack.of(self).environment
+    def report_failures(self, job: ExportJob) -> None:
+        """Send a message to `alarms` when a run of the job fails."""
+        name = {"jobName": [job.name]}
+        if self._reported % JOBS_OF_RULE:
+            self._rules[-1].add_event_pattern(detail=name)
+        else:
+            self._rules.append(self._create_rule(name))
+        self._reported += 1
+
+    def _create_rule(self, detail: dict[str, list[str]]) -> events.Rule:
+        rule = events.Rule(
+            self,
+            f"FailureRule{self._reported or ''}",
+            description="Failure of an export",
+            event_pattern=events.EventPattern(
+                source=["aws.glue"],
+                detail_type=["Glue Job State Change"],
+                detail={**detail, "state": list(FAILURE)},
+            ),
+        )
+        name, job_run, reason = (
+            events.EventField.from_path(f"$.detail.{field}") for field in ("jobName", "jobRunId", "message")
+        )
+        text = f"Glue job {name} failed in run {job_run} in {Stack.of(self).region}: {reason}"
+        rule.add_target(
+            targets.SnsTopic(
+                self.alarms,
+                message=events.RuleTargetInput.from_text(text),
+                dead_letter_queue=self.dead_letters,
+            )
+        )
+        return rule
+
+    def _let_alarms_in(self) -> None:
+        """Let alarms publish to a topic of the app. The rules give it a policy, which replaces the one that
+        lets the account's alarms in. The policy of a topic that exists stays as it is.
+        """
+        self.alarms.add_to_resource_policy(
+            iam.PolicyStatement(
+                actions=["sns:Publish"],
+                principals=[iam.ServicePrincipal("cloudwatch.amazonaws.com")],
+                resources=[self.alarms.topic_arn],
+                conditions={"StringEquals": {"aws:SourceAccount": Stack.of(self).account}},
+            )
+        )
+
+    def _require_own(self, names: str, bucket: str, root: str) -> None:
+        """Raise BadProps if another one has the same names in the same account and region, or the same keys
+        in the same bucket.
+        """
+        stack = Stack.of(self)
         for other in self.node.root.node.find_all():
-            if (
-                isinstance(other, ExportJobs)
-                and other.prefix == prefix
-                and Stack.of(other).environment == environment
-            ):
+            if not isinstance(other, ExportJobs):
+                continue
+            if other.prefix == names and Stack.of(other).environment == stack.environment:
                 raise BadProps(
-                    f"{self.node.path}: {other.node.path} has jobs and logs with the names {prefix}-… "
-                    "already. Use its ExportBucket, or a Runtime with another project or stage"
+                    f"{self.node.path}: {other.node.path} has jobs and logs with the names {names}-… "
+                    f"already. Create the exports in stack {Stack.of(other).node.path} with its "
+                    "ExportBucket, or use a Runtime with another project or stage"
+                )
+            taken = other.lake.prefixes.root
+            if other.lake.bucket == bucket and (taken.startswith(root) or root.startswith(taken)):
+                raise BadProps(
+                    f"{self.node.path}: prefix: {other.node.path} writes to keys of the same bucket that "
+                    f"begin with {taken}, and keys of this one begin with {root}. Name a prefix that doesn't "
+                    "contain the other"
                 )
 
 
 class Export(Construct):
     """One export: its job with a role that reads this one table, its schedule, and the alarm of failed runs.
 
-    `contract` is the path of a TOML file, and `cron` a schedule as EventBridge Scheduler writes it: minute,
-    hour, day of month, month, day of week, year. `first_day` is a day of the first window, if it isn't the
-    contract's.
+    `contract` is the path of a TOML file, and `schema` of the Avro schema of the topic's values, as Schema
+    Registry has it with its tags. `cron` is a schedule as EventBridge Scheduler writes it: minute, hour, day
+    of month, month, day of week, year. `first_day` is a day of the first window, if it isn't the contract's.
     """
 
     def __init__(
@@ -116,20 +196,18 @@ class Export(Construct):
         to: ExportBucket,
         table: Table,
         contract: Path | str,
+        schema: Path | str,
         cron: str,
         zone: str = "UTC",
         first_day: date | None = None,
     ) -> None:
         super().__init__(scope, id)
+        self._require_stack_of(to)
         jobs = to.jobs
         file = Path(contract)
-        try:
-            self.contract = contracts.parse(file.read_text(encoding="utf-8"), name=str(file))
-        except OSError as error:
-            raise BadProps(f"contract: {file} can't be read ({error.strerror})") from None
-        except BadFile as bad:
-            raise BadProps(str(bad)) from None
-        self._require_fitting(jobs, table, cron, zone)
+        settings = list_setting_problems(ExportSettings, {"cron": cron, "zone": zone, "first_day": first_day})
+        self.contract = self._read_contract(file, Path(schema), table, settings)
+        refuse([*settings, *self._list_misfits(jobs, table, cron, zone)], self.node.path)
         zip_asset = jobs.pack(self, "Zip", {self.contract.name: file})
         self.role = jobs.create_role(
             self,
@@ -138,8 +216,7 @@ class Export(Construct):
             reads=table.list_reads(self),
             contracts=[self.contract],
         )
-        in_glue = [table.location.database] if isinstance(table.location, TablesInGlue) else []
-        jobs.grant(self, "Grants", self.role, in_glue)
+        jobs.grant(self, "Grants", self.role, [])
         self.job = ExportJob(
             self,
             "Job",
@@ -150,7 +227,10 @@ class Export(Construct):
             zip_asset=zip_asset,
             first_day=first_day,
         )
-        self.job.node.add_dependency(*table.created_by)
+        may_read = table.grant_in_lake_formation(
+            self, "ReadGrants", governs=jobs.runtime.lake_formation, arn=self.role.role_arn
+        )
+        self.job.node.add_dependency(*table.created_by, *may_read)
         starter = create_starter_role(
             self, "Starter", group=to.group, jobs=[self.job], dead_letters=to.dead_letters
         )
@@ -164,7 +244,7 @@ class Export(Construct):
             role=starter,
             dead_letters=to.dead_letters,
         )
-        self._report_failures(to)
+        to.report_failures(self.job)
 
     @property
     def job_name(self) -> str:
@@ -173,61 +253,50 @@ class Export(Construct):
     def grant_read(self, grantee: iam.IGrantable) -> iam.Grant:
         """Let a role, user or function read the files of this export and their manifests."""
         lake = self.job.jobs.lake
-        objects = f"{lake.arn}/{lake.prefixes.exports}/{self.contract.name}"
-        granted = iam.Grant.add_to_principal(
-            grantee=grantee,
-            actions=["s3:GetObject"],
-            resource_arns=[f"{objects}/data/*", f"{objects}/manifests/*"],
-        )
-        found = iam.Grant.add_to_principal(
-            grantee=grantee,
-            actions=["s3:ListBucket"],
-            resource_arns=[lake.arn],
-            conditions={"StringLike": {"s3:prefix": [f"{lake.prefixes.exports}/{self.contract.name}/*"]}},
-        )
-        return granted.combine(found)
+        folder = f"{lake.prefixes.exports}/{self.contract.name}"
+        files = [f"{lake.arn}/{folder}/{part}/*" for part in ("data", "manifests")]
+        in_folder = {"StringLike": {"s3:prefix": [f"{folder}/*"]}}
+        statements = [
+            allow("ReadFiles", ["s3:GetObject"], files, why=ONE_PREFIX),
+            allow("ListFiles", ["s3:ListBucket"], [lake.arn], in_folder),
+            *may_decrypt_files(self, lake.key_arn),
+        ]
+        return grant_statements(self, grantee, statements)
 
-    def _require_fitting(self, jobs: ExportJobs, table: Table, cron: str, zone: str) -> None:
-        """Raise BadProps with all that doesn't fit together."""
-        contract = self.contract
-        problems = []
-        if contract.source.topic != table.topic:
-            problems.append(
-                f"contract {contract.name} reads topic {contract.source.topic}, and `table` is that of topic "
-                f"{table.topic}"
+    def _require_stack_of(self, to: ExportBucket) -> None:
+        """Raise BadProps in another stack: the two would need each other's jobs, rules and queue."""
+        stack = Stack.of(to)
+        if Stack.of(self) is not stack:
+            raise BadProps(
+                f"{self.node.path}: to: {to.node.path} is in another stack. Create the export in stack "
+                f"{stack.node.path}; its table may be in any stack"
             )
+
+    def _read_contract(
+        self, file: Path, schema_file: Path, table: Table, problems: Sequence[str]
+    ) -> Contract:
+        """Return the contract, checked against the schema as for a deployment file; but Spark isn't asked.
+
+        Raises BadProps with all mistakes, `problems` among them.
+        """
+        try:
+            schema = topic_schema.load(schema_file, table.topic)
+            return check_file(file, schema, read_by_names)
+        except BadSchema as bad:
+            mistake = f"schema: {bad}"
+        except BadFile as bad:
+            mistake = f"contract: {bad}"
+        raise BadProps(f"{self.node.path}: {'; '.join([*problems, mistake])}")
+
+    def _list_misfits(self, jobs: ExportJobs, table: Table, cron: str, zone: str) -> Iterator[str]:
+        """Yield what doesn't fit together."""
+        contract = self.contract
         if contract.hashed and not jobs.pseudonym_secret:
-            problems.append(
+            yield (
                 f"contract {contract.name} hashes columns: name the secret with the pseudonymisation key as "
                 "`pseudonym_secret` of the ExportBucket"
             )
-        if problem := find_cron_problem(cron):
-            problems.append(f"cron: {problem}")
-        if problem := find_zone_problem(zone):
-            problems.append(f"zone: {problem}")
-        if problems:
-            raise BadProps(f"{self.node.path}: {'; '.join(problems)}")
-
-    def _report_failures(self, to: ExportBucket) -> None:
-        rule = events.Rule(
-            self,
-            "FailureRule",
-            description=f"Failure of export {self.contract.name}",
-            event_pattern=events.EventPattern(
-                source=["aws.glue"],
-                detail_type=["Glue Job State Change"],
-                detail={"jobName": [self.job_name], "state": list(FAILURE)},
-            ),
-        )
-        job_run = events.EventField.from_path("$.detail.jobRunId")
-        reason = events.EventField.from_path("$.detail.message")
-        rule.add_target(
-            targets.SnsTopic(
-                to.alarms,
-                message=events.RuleTargetInput.from_text(
-                    f"Export {self.contract.name} failed in run {job_run} of Glue job {self.job_name} in "
-                    f"{Stack.of(self).region}: {reason}"
-                ),
-                dead_letter_queue=to.dead_letters,
-            )
-        )
+        if problem := find_rows_problem(contract, table.settings):
+            yield f"rows_days in `settings` of the table {problem}"
+        if problem := find_schedule_problem(contract, cron, zone):
+            yield f"cron: {problem}"

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import attrs
+from aws_cdk import Stack
 from aws_cdk import aws_iam as iam
 from constructs import Construct, IDependable
 
+from config.deployments.confluent_model import Tableflow
+from stacks.constructs.lake_formation import LakeFormationGrants
+from stacks.constructs.reading import find_principal, find_principal_arn, grant_statements
 from stacks.constructs.secrets import may_decrypt_tables, may_read_secret, name_secret_arn, through
 from stacks.constructs.statements import (
     ITS_KEYS,
     ONE_DATABASE,
     Statement,
-    acknowledge_policy,
     allow,
     list_glue_table_arns,
 )
@@ -36,12 +39,12 @@ class TablesInGlue:
         return self._list_reads(scope, list_glue_table_arns(scope, self.database), f"{self.bucket_arn}/*")
 
     def list_reads_of(self, scope: Construct, table: str, path: str) -> list[Statement]:
-        """Return what reading one table needs. `path` is that of its files in the bucket."""
+        """Return what reading one table needs. `path` is that of its files, with the bucket."""
         arns = [
             build_own_arn(scope, "glue", name)
             for name in ("catalog", f"database/{self.database}", f"table/{self.database}/{table}")
         ]
-        return self._list_reads(scope, arns, f"{self.bucket_arn}/{path}*")
+        return self._list_reads(scope, arns, f"arn:{Stack.of(scope).partition}:s3:::{path}*")
 
     def _list_reads(self, scope: Construct, tables: list[str], objects: str) -> list[Statement]:
         return [
@@ -82,9 +85,10 @@ class Table:
     """The Iceberg table of a topic.
 
     `partitions` is the number of the topic's partitions, None if it isn't known. `path` is that of the
-    table's files in its bucket, "" if it isn't known: then whoever reads it may read all tables of the
+    table's files, with the bucket, "" if it isn't known: then whoever reads it may read all tables of the
     database.
-    `resource` creates the table; it is None for a table that exists.
+    `resource` creates the table; it is None for a table that exists. `settings` are those of Tableflow, its
+    defaults if nobody knows them. `lake_formation` says whether Lake Formation governs the catalog.
     """
 
     topic: str
@@ -93,6 +97,8 @@ class Table:
     partitions: int | None = None
     path: str = ""
     resource: Construct | None = None
+    settings: Tableflow = Tableflow()
+    lake_formation: bool = False
 
     def list_reads(self, scope: Construct) -> list[Statement]:
         """Return what reading the table needs."""
@@ -106,22 +112,28 @@ class Table:
 
     def grant_read(self, grantee: iam.IGrantable) -> iam.Grant:
         """Let a role, user or function read the table with Spark, Athena or another reader of Iceberg."""
-        principal = grantee.grant_principal
-        scope = self.resource or principal
-        assert isinstance(scope, Construct)
-        statements = self.list_reads(scope)
-        granted = [
-            iam.Grant.add_to_principal(
-                grantee=grantee,
-                actions=list(statement.actions),
-                resource_arns=list(statement.resources),
-                conditions=dict(statement.conditions or {}),
-            )
-            for statement in statements
-        ]
-        if isinstance(principal, Construct):
-            acknowledge_policy(principal, statements)
-        combined = granted[0]
-        for grant in granted[1:]:
-            combined = combined.combine(grant)
-        return combined
+        principal = find_principal(grantee)
+        # A role that exists can't be the scope of others.
+        stack = Stack.of(principal)
+        scope = self.resource or stack
+        granted = grant_statements(scope, grantee, self.list_reads(scope))
+        id = f"Read{self.name}{scope.node.addr}{principal.node.addr}"
+        if not stack.node.try_find_child(id):
+            arn = find_principal_arn(principal)
+            self.grant_in_lake_formation(stack, id, governs=self.lake_formation, arn=arn)
+        return granted
+
+    def grant_in_lake_formation(
+        self, scope: Construct, id: str, *, governs: bool, arn: str
+    ) -> list[IDependable]:
+        """Grant what Lake Formation asks for, besides IAM, to the principal with this ARN. `scope` is in its
+        stack. Return the grants, none unless Lake Formation `governs` the catalog.
+        """
+        if not isinstance(self.location, TablesInGlue) or not governs:
+            return []
+        grants = LakeFormationGrants(scope, id, governs=True, role_arn=arn)
+        grants.grant_reading_table(self.location.database, self.name)
+        for grant in grants.all:
+            # The database exists with its first table.
+            grant.node.add_dependency(*self.created_by)
+        return list(grants.all)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Self
+from typing import Final, Self
 
 import attrs
 from aws_cdk import Names, Stack
@@ -20,8 +20,8 @@ from lambdas.confluent.properties import (
 )
 from stacks.constructs.cleanup import CleanupOnDestroy, may_drop_tables
 from stacks.constructs.kafka import KafkaCluster
-from stacks.constructs.lake_formation import LakeFormationGrants
-from stacks.constructs.runtime import require_forms
+from stacks.constructs.lake_formation import DROPS_TABLES, READS_DATABASE, LakeFormationGrants
+from stacks.constructs.runtime import BadProps, require_forms
 from stacks.constructs.secrets import may_encrypt_tables
 from stacks.constructs.service_account import ServiceAccount
 from stacks.constructs.statements import (
@@ -35,6 +35,9 @@ from stacks.constructs.statements import (
 from stacks.constructs.synthesis import build_own_arn
 from stacks.constructs.table import TablesInGlue
 from stacks.constructs.vendor import VendorResource
+
+#: The id of the role that lets an account use its integration.
+_BINDING: Final = "ResourceOwnerIntegration"
 
 
 @attrs.frozen
@@ -79,6 +82,7 @@ class TableStorage(Construct):
         self.account: ServiceAccount | None = None
         #: The names of its tables in Glue.
         self.tables: list[str] = []
+        self._drops_tables = False
         #: What must exist before a table is switched on.
         self.ready: list[IDependable] = []
         self._role_name = (
@@ -110,11 +114,16 @@ class TableStorage(Construct):
         tables are dropped from Glue when the whole stack is deleted. Their files stay in any case.
         """
         require_forms(glue_database=(validation.GLUE_DATABASE, glue_database))
+        if account.node.try_find_child(_BINDING):
+            raise BadProps(
+                f"account: {account.node.path} has a TableStorage already. Use that one, or give this one a "
+                "ServiceAccount of its own"
+            )
         cluster = account.cluster
         storage = cls(scope, id, cluster=cluster, bucket=Bucket.of(bucket), glue_database=glue_database)
         storage.account = account
         account.bind(
-            "ResourceOwnerIntegration",
+            _BINDING,
             role="ResourceOwner",
             scope="provider_integration",
             name=storage.integration_id,
@@ -122,7 +131,26 @@ class TableStorage(Construct):
         storage.ready += [storage.role, *account.rights]
         if drop_tables_on_destroy:
             storage.ready.append(storage._drop_tables())
+            storage._drops_tables = True
         return storage
+
+    def let_drop(self, created: Construct, table: str) -> None:
+        """Let the cleanup drop a table that `created` turns on, where Lake Formation governs the catalog.
+
+        A grant needs the table, so CloudFormation would revoke it before the cleanup. It is kept, and Lake
+        Formation removes it with the table.
+        """
+        provider = self._provider
+        governs = self._drops_tables and provider.runtime.lake_formation
+        grants = LakeFormationGrants(
+            self, f"DropGrants{table}", governs=governs, role_arn=provider.role.role_arn
+        )
+        database = self.in_glue.database
+        grants.grant_on_database("ReadDatabase", database, READS_DATABASE)
+        grants.grant_on_table("DropTable", database, table, DROPS_TABLES)
+        grants.keep_until_dropped()
+        for grant in grants.all:
+            grant.node.add_dependency(created)
 
     @property
     def integration_id(self) -> str:

@@ -16,7 +16,7 @@ from lambdas.shared.properties import Properties, declared
 from lambdas.shared.settings import FunctionSettings, ResourceSettings
 from stacks.constructs.cleanup import may_read_own_stack
 from stacks.constructs.provider import WaitingProvider
-from stacks.constructs.runtime import Runtime
+from stacks.constructs.runtime import BadProps, Runtime
 from stacks.constructs.statements import Statement, acknowledge, allow
 from stacks.constructs.synthesis import SynthOptions
 
@@ -98,7 +98,17 @@ class VendorProvider(Construct):
         self.role = provider.function.role
 
     def create(self, scope: Construct, id: str, props: Properties[O]) -> VendorResource[O]:
-        """Create an object at the vendor. `id` is "Resource" in a construct that is this one object."""
+        """Create an object at the vendor. `id` is "Resource" in a construct that is this one object.
+
+        Raises BadProps in another stack: the function may read its own stack only, and CloudFormation would
+        have to create each of two stacks after the other.
+        """
+        stack = Stack.of(self)
+        if Stack.of(scope) is not stack:
+            raise BadProps(
+                f"{scope.node.path} is not in the stack of its provider, {self.node.path}. Create it in "
+                f"stack {stack.node.path}, or create a provider in its own stack"
+            )
         logical_id = scope.node.id if id == _ONLY_CHILD else id
         return VendorResource(
             scope,

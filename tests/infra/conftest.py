@@ -5,8 +5,9 @@ exports only, and of one on an existing cluster.
 from __future__ import annotations
 
 import pytest
+from aws_cdk import App, Stack
 
-from tests.support import assembly_kit, shipped
+from tests.support import assembly_kit, construct_kit, shipped
 
 
 @pytest.fixture(scope="session")
@@ -46,3 +47,19 @@ def shared(assemblies):
 @pytest.fixture(params=["dev", "prod"])
 def assembly(request, assemblies):
     return assemblies[request.param]
+
+
+@pytest.fixture
+def stack():
+    """Return an empty stack of an app that uses the construct library, as `runtime` and `cluster` do."""
+    return Stack(App(), "App")
+
+
+@pytest.fixture
+def runtime():
+    return construct_kit.describe_runtime()
+
+
+@pytest.fixture
+def cluster(stack, runtime):
+    return construct_kit.open_cluster(stack, runtime)

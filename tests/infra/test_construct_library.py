@@ -1,4 +1,4 @@
-"""The construct library, as an app without a deployment file uses it: the example, and mistakes in props."""
+"""The construct library, as an app without a deployment file uses it: the example."""
 
 from __future__ import annotations
 
@@ -9,22 +9,17 @@ import sys
 from pathlib import Path
 
 import pytest
-from aws_cdk import App, Duration, Environment, Stack, Validations
-from aws_cdk import aws_iam as iam
-from aws_cdk import aws_s3 as s3
+from aws_cdk import App, Environment, Stack, Validations
 from aws_cdk import aws_sns as sns
 from aws_cdk.assertions import Template
 from cdk_nag import AwsSolutionsChecks, NIST80053R5Checks, ServerlessChecks
 
 from config.exports import contracts
 from examples.trades import TradesStack
-from stacks import constructs as lakeferry
-from stacks.constructs.table import TablesInGlue
 from tests.support.assembly_kit import CONTEXT, ROOT
+from tests.support.construct_kit import ALARMS, CONTRACT, list_statements, resources
 from tests.support.policies import ACCOUNT
 
-CONTRACT = ROOT / "examples" / "hourly_trades.toml"
-ALARMS = f"arn:aws:sns:eu-west-1:{ACCOUNT}:acme-alarms"
 GIVEN = {
     "cloud_key_secret": "acme/deployer",
     "environment": "env-abc123",
@@ -87,19 +82,6 @@ def find_violations(folder):
     ]
 
 
-def resources(template, kind):
-    return {id: body["Properties"] for id, body in template["Resources"].items() if body["Type"] == kind}
-
-
-def list_statements(template, role):
-    """Return the statements of a role by their id. `role` is the beginning of its logical id."""
-    (properties,) = [
-        body for id, body in resources(template, "AWS::IAM::Role").items() if id.startswith(role)
-    ]
-    documents = [policy["PolicyDocument"] for policy in properties["Policies"]]
-    return {statement["Sid"]: statement for document in documents for statement in document["Statement"]}
-
-
 def test_the_cluster_and_the_topic_are_looked_up_and_never_created(example):
     kinds = {body["Type"] for body in example["Resources"].values()}
     assert {"Custom::LakeferryExistingCluster", "Custom::LakeferryExistingTopic"} <= kinds
@@ -159,169 +141,9 @@ def test_the_callers_contract_ships_with_the_job(example):
         if id.startswith("TradesSchedule")
     ]
     assert (schedule["ScheduleExpression"], schedule["ScheduleExpressionTimezone"]) == (
-        "cron(0 6 * * ? *)",
+        "cron(0 6,18 * * ? *)",
         "UTC",
     )
-
-
-@pytest.fixture
-def stack():
-    return Stack(App(), "App")
-
-
-@pytest.fixture
-def runtime():
-    return lakeferry.Runtime(project="acme", stage="prod", alarm_topic_arn=ALARMS)
-
-
-@pytest.fixture
-def table():
-    location = TablesInGlue("lkc-abc123", "arn:aws:s3:::acme-tables")
-    return lakeferry.Table("Sales.Trades", "sales.trades", location, path="data/1")
-
-
-@pytest.fixture
-def cluster(stack, runtime):
-    provider = lakeferry.ConfluentProvider(stack, "Confluent", runtime=runtime, cloud_key_secret="acme/key")
-    environment = lakeferry.Environment.from_id(
-        stack, "Environment", provider=provider, environment_id="env-abc123"
-    )
-    return lakeferry.KafkaCluster.from_id(stack, "Cluster", environment=environment, cluster_id="lkc-abc123")
-
-
-def open_bucket(stack, runtime, id="Exports", **more):
-    bucket = s3.Bucket.from_bucket_name(stack, f"{id}Files", "acme-files")
-    alarms = sns.Topic.from_topic_arn(stack, f"{id}Topic", ALARMS)
-    return lakeferry.ExportBucket(stack, id, runtime=runtime, bucket=bucket, alarms=alarms, **more)
-
-
-def export(to, table, id="Sales", **more):
-    given = {"contract": CONTRACT, "cron": "0 6 * * ? *", **more}
-    return lakeferry.Export(to.node.scope, id, to=to, table=table, **given)
-
-
-def test_two_exports_with_one_name_are_refused(stack, runtime, table):
-    exports = open_bucket(stack, runtime)
-    export(exports, table)
-    with pytest.raises(lakeferry.BadProps, match="export hourly_trades exists already in App/Exports/Jobs"):
-        export(exports, table, "Again")
-
-
-def test_two_export_buckets_with_the_same_names_are_refused(stack, runtime):
-    open_bucket(stack, runtime)
-    with pytest.raises(
-        lakeferry.BadProps, match="App/Exports/Jobs has jobs and logs with the names acme-prod"
-    ):
-        open_bucket(stack, runtime, "Second")
-    other = lakeferry.Runtime(project="acme", stage="test", alarm_topic_arn=ALARMS)
-    open_bucket(stack, other, "Third")
-
-
-def test_a_rotation_that_is_too_short_is_refused(stack, cluster):
-    account = lakeferry.ServiceAccount(stack, "Account", cluster=cluster, description="tries")
-    with pytest.raises(lakeferry.BadProps, match=r"can't rotate every 72 hours: .* more than 7"):
-        account.key("kafka").rotate(every=Duration.days(3))
-
-
-def test_all_that_does_not_fit_an_export_is_one_message(stack, runtime, table, tmp_path):
-    exports = open_bucket(stack, runtime)
-    contract = tmp_path / "other.toml"
-    contract.write_text(CONTRACT.read_text().replace('topic = "Sales.Trades"', 'topic = "payments"'))
-    with pytest.raises(lakeferry.BadProps) as refused:
-        export(exports, table, contract=contract, cron="every day", zone="Mars/Olympus")
-    message = str(refused.value)
-    for part in ("reads topic payments", "topic Sales.Trades", "cron: ", "zone: 'Mars/Olympus'"):
-        assert part in message
-
-
-def test_a_contract_with_mistakes_names_all_of_them(stack, runtime, table, tmp_path):
-    exports = open_bucket(stack, runtime)
-    contract = tmp_path / "broken.toml"
-    contract.write_text(
-        CONTRACT.read_text().replace('every = "day"', 'every = "moon"').replace("version = 1", "")
-    )
-    with pytest.raises(lakeferry.BadProps, match=r"broken.toml: 2 mistakes"):
-        export(exports, table, contract=contract)
-    with pytest.raises(lakeferry.BadProps, match=r"none.toml can't be read"):
-        export(exports, table, "Missing", contract=tmp_path / "none.toml")
-
-
-def test_a_contract_that_hashes_needs_the_name_of_a_key(stack, runtime, tmp_path):
-    weekly = ROOT / "project" / "exports" / "weekly_sales.toml"
-    source = contracts.load(str(weekly)).source
-    location = TablesInGlue("lkc-abc123", "arn:aws:s3:::acme-tables")
-    table = lakeferry.Table(source.topic, source.table, location)
-    with pytest.raises(lakeferry.BadProps, match="hashes columns: name the secret"):
-        export(open_bucket(stack, runtime), table, contract=weekly)
-    other = lakeferry.Runtime(project="acme", stage="test", alarm_topic_arn=ALARMS)
-    keyed = open_bucket(stack, other, "Keyed", pseudonym_secret="acme/pseudonyms")
-    made = export(keyed, table, "Weekly", contract=weekly)
-    assert made.job_name == f"acme-test-{weekly.stem}"
-
-
-@pytest.mark.parametrize(
-    ("props", "problem"),
-    [
-        ({"project": "Acme"}, "project: 'Acme' must be 2 to 20 lower-case"),
-        ({"project": "Acme", "stage": "prod-1"}, "project: .*; stage: 'prod-1' must be"),
-    ],
-)
-def test_names_that_aws_and_the_vendors_refuse_are_refused_at_once(props, problem):
-    with pytest.raises(lakeferry.BadProps, match=problem):
-        lakeferry.Runtime(**{"project": "acme", "stage": "prod", "alarm_topic_arn": ALARMS, **props})
-
-
-def test_ids_of_other_things_are_refused(stack, cluster):
-    environment = cluster.environment
-    with pytest.raises(lakeferry.BadProps, match="cluster_id: 'orders' must be a Kafka cluster's id"):
-        lakeferry.KafkaCluster.from_id(stack, "Other", environment=environment, cluster_id="orders")
-    with pytest.raises(lakeferry.BadProps, match="environment_id: 'lkc-1' must be an environment's id"):
-        lakeferry.Environment.from_id(stack, "Wrong", provider=environment.provider, environment_id="lkc-1")
-    account = lakeferry.ServiceAccount(stack, "Account", cluster=cluster, description="tries")
-    with pytest.raises(lakeferry.BadProps, match="name: "):
-        lakeferry.Topic.from_name(stack, "Topic", cluster=cluster, name="a topic", owner=account)
-
-
-def test_all_that_does_not_fit_a_table_is_one_message(stack, cluster):
-    accounts = [
-        lakeferry.ServiceAccount(stack, id, cluster=cluster, description="tries") for id in ("One", "Two")
-    ]
-    bucket = s3.Bucket.from_bucket_name(stack, "Bucket", "acme-tables")
-    storage = lakeferry.TableStorage.of_account(
-        stack, "Storage", account=accounts[0], bucket=bucket, glue_database="lkc-abc123"
-    )
-    topic = lakeferry.Topic.from_name(stack, "Topic", cluster=cluster, name="orders", owner=accounts[1])
-    settings = lakeferry.Tableflow(storage="managed", on_error="LOG")
-    with pytest.raises(lakeferry.BadProps) as refused:
-        topic.tableflow(storage, settings=settings)
-    for part in (
-        "that of another account",
-        "settings.storage is managed",
-        "settings.error_log_topic is error_log",
-    ):
-        assert part in str(refused.value)
-    with pytest.raises(lakeferry.BadProps, match="glue_database: 'My Tables' must be a database's name"):
-        lakeferry.TableStorage.of_account(
-            stack, "Wrong", account=accounts[0], bucket=bucket, glue_database="My Tables"
-        )
-
-
-def test_a_reader_gets_the_table_or_the_files_and_nothing_else(stack, runtime, table):
-    made = export(open_bucket(stack, runtime), table)
-    for id, readable in (("TableReader", table), ("FileReader", made)):
-        reader = iam.Role(stack, id, assumed_by=iam.AccountRootPrincipal())
-        readable.grant_read(reader)
-    policies = Template.from_stack(stack).find_resources("AWS::IAM::Policy")
-    by_role = {
-        id.removesuffix(id[-21:]): body["Properties"]["PolicyDocument"]["Statement"]
-        for id, body in policies.items()
-    }
-    actions = {id: [statement["Action"] for statement in found] for id, found in by_role.items()}
-    assert actions == {
-        "TableReader": ["glue:GetTable", "s3:ListBucket", "s3:GetObject"],
-        "FileReader": ["s3:GetObject", "s3:ListBucket"],
-    }
-    assert by_role["TableReader"][2]["Resource"] == "arn:aws:s3:::acme-tables/data/1*"
 
 
 def test_the_stacks_of_a_deployment_file_are_made_of_the_same_classes():
