@@ -6,12 +6,14 @@ guide, "Lake Formation permissions reference".
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Sequence
 from typing import Final
 
 from aws_cdk import RemovalPolicy, Stack
 from aws_cdk import aws_lakeformation as lakeformation
-from constructs import Construct
+from constructs import Construct, IDependable
 
 from stacks.constructs.statements import acknowledge
 
@@ -67,11 +69,6 @@ class LakeFormationGrants(Construct):
         self.grant_on_database("ReadDatabase", database, READS_DATABASE)
         self.grant_on_tables("ReadTables", database, READS_TABLES)
 
-    def grant_reading_table(self, database: str, table: str) -> None:
-        """Grant reading one table of the database."""
-        self.grant_on_database("ReadDatabase", database, READS_DATABASE)
-        self.grant_on_table("ReadTable", database, table, READS_TABLES)
-
     def keep_until_dropped(self) -> None:
         """Leave the grants when the stack is deleted. Lake Formation removes them when somebody drops the
         database.
@@ -99,3 +96,21 @@ class LakeFormationGrants(Construct):
             resource=resource,
         )
         self.all.append(grant)
+
+
+def let_see_database(
+    stack: Stack, *, role_arn: str, database: str, created_by: Sequence[IDependable]
+) -> LakeFormationGrants:
+    """Let a role see a database, which exists after `created_by`. A stack has the grant once for all tables:
+    two would be one object in Lake Formation.
+    """
+    content = json.dumps(stack.resolve([role_arn, database]), sort_keys=True)
+    id = f"SeesDatabase{hashlib.sha256(content.encode()).hexdigest()[:8]}"
+    found = stack.node.try_find_child(id)
+    if isinstance(found, LakeFormationGrants):
+        return found
+    grants = LakeFormationGrants(stack, id, governs=True, role_arn=role_arn)
+    grants.grant_on_database("Database", database, READS_DATABASE)
+    for grant in grants.all:
+        grant.node.add_dependency(*created_by)
+    return grants

@@ -8,7 +8,7 @@ from aws_cdk import aws_iam as iam
 from constructs import Construct, IDependable
 
 from config.deployments.confluent_model import Tableflow
-from stacks.constructs.lake_formation import LakeFormationGrants
+from stacks.constructs.lake_formation import READS_TABLES, LakeFormationGrants, let_see_database
 from stacks.constructs.reading import find_principal, find_principal_arn, grant_statements
 from stacks.constructs.secrets import may_decrypt_tables, may_read_secret, name_secret_arn, through
 from stacks.constructs.statements import (
@@ -131,9 +131,12 @@ class Table:
         """
         if not isinstance(self.location, TablesInGlue) or not governs:
             return []
+        database = self.location.database
+        of_database = let_see_database(
+            Stack.of(scope), role_arn=arn, database=database, created_by=self.created_by
+        )
         grants = LakeFormationGrants(scope, id, governs=True, role_arn=arn)
-        grants.grant_reading_table(self.location.database, self.name)
+        grants.grant_on_table("Table", database, self.name, READS_TABLES)
         for grant in grants.all:
-            # The database exists with its first table.
             grant.node.add_dependency(*self.created_by)
-        return list(grants.all)
+        return [*of_database.all, *grants.all]

@@ -20,7 +20,7 @@ from lambdas.confluent.properties import (
 )
 from stacks.constructs.cleanup import CleanupOnDestroy, may_drop_tables
 from stacks.constructs.kafka import KafkaCluster
-from stacks.constructs.lake_formation import DROPS_TABLES, READS_DATABASE, LakeFormationGrants
+from stacks.constructs.lake_formation import DROPS_TABLES, LakeFormationGrants, let_see_database
 from stacks.constructs.runtime import BadProps, require_forms
 from stacks.constructs.secrets import may_encrypt_tables
 from stacks.constructs.service_account import ServiceAccount
@@ -141,13 +141,16 @@ class TableStorage(Construct):
         Formation removes it with the table.
         """
         provider = self._provider
-        governs = self._drops_tables and provider.runtime.lake_formation
-        grants = LakeFormationGrants(
-            self, f"DropGrants{table}", governs=governs, role_arn=provider.role.role_arn
-        )
+        if not (self._drops_tables and provider.runtime.lake_formation):
+            return
+        role_arn = provider.role.role_arn
         database = self.in_glue.database
-        grants.grant_on_database("ReadDatabase", database, READS_DATABASE)
-        grants.grant_on_table("DropTable", database, table, DROPS_TABLES)
+        of_database = let_see_database(
+            Stack.of(self), role_arn=role_arn, database=database, created_by=[created]
+        )
+        of_database.keep_until_dropped()
+        grants = LakeFormationGrants(self, f"DropGrants{table}", governs=True, role_arn=role_arn)
+        grants.grant_on_table("Table", database, table, DROPS_TABLES)
         grants.keep_until_dropped()
         for grant in grants.all:
             grant.node.add_dependency(created)

@@ -137,6 +137,21 @@ def test_functions_users_and_roles_that_exist_can_read(runtime):
     assert (len(identifiers), len(grants)) == (3, 6)
 
 
+def test_a_role_sees_the_database_of_several_tables_by_one_grant():
+    """Two resources would be one object of Lake Formation."""
+    stack = Stack(App(), "App", env=PLACE)
+    cluster = open_cluster(stack, lakeferry.Runtime(**GOVERNED))
+    account = open_account(stack, cluster)
+    storage = open_storage(stack, account, drop_tables_on_destroy=True)
+    reader = iam.Role(stack, "Reader", assumed_by=iam.AccountRootPrincipal())
+    for name in ("orders", "payments"):
+        topic = lakeferry.Topic.from_name(stack, name, cluster=cluster, name=name, owner=account)
+        topic.tableflow(storage).grant_read(reader)
+    grants = resources(render(stack), "AWS::LakeFormation::PrincipalPermissions").values()
+    granted = [json.dumps([body["Principal"], body["Resource"]]) for body in grants]
+    assert len(granted) == len(set(granted)) == 6
+
+
 def test_whoever_would_get_no_policy_is_refused(runtime):
     stack = Stack(App(), "App", env=PLACE)
     table = describe_table()
