@@ -49,10 +49,7 @@ class ConfluentProvider(VendorProvider):
         fixed_ids: bool = False,
     ) -> None:
         options = SynthOptions.of(scope)
-        require_forms(
-            cloud_key_secret=(validation.SECRET_NAME, cloud_key_secret),
-            **{f"brought_keys {what}": (validation.SECRET_NAME, secret) for what, secret in brought_keys},
-        )
+        _require_secret_names(cloud_key_secret, brought_keys)
         refuse(list_setting_problems(Rotation, {"keep": keep, "grace_days": grace_days}))
         #: The constructs of clusters that exist, by id.
         self.clusters: dict[str, Construct] = {}
@@ -119,3 +116,8 @@ class ConfluentProvider(VendorProvider):
                 statements=self._may_read_cloud_key,
             )
         return self._rotation
+
+
+def _require_secret_names(cloud_key_secret: str, brought_keys: Sequence[tuple[str, str]]) -> None:
+    named = {f"brought_keys {what}": (validation.SECRET_NAME, secret) for what, secret in brought_keys}
+    require_forms(cloud_key_secret=(validation.SECRET_NAME, cloud_key_secret), **named)

@@ -58,16 +58,13 @@ class KeyRotation(Construct):
     ) -> None:
         super().__init__(scope, id)
         self._grace_days = grace_days
-        stack = Stack.of(self)
-        # Another provider of the stack has a rotation too.
-        parent = "".join(self.node.path.removeprefix(stack.node.path).split("/")[:-1])
         dead_letters = create_dead_letter_queue(self, "Undelivered")
         alarm_on_dead_letters(
             self,
             "UndeliveredAlarm",
             queue=dead_letters,
             topic=find_alarm_topic(self, "AlarmTopic", runtime),
-            name=f"{stack.stack_name}-{parent}RevocationsUndelivered",
+            name=f"{self._alarm_prefix}RevocationsUndelivered",
             what="A call that revokes replaced keys",
         )
         self._function = PythonFunction(
@@ -106,6 +103,13 @@ class KeyRotation(Construct):
             dead_letters=dead_letters,
             event={"operation": contract.REVOKE_EXPIRED, "secrets": secrets.arns},
         )
+
+    @property
+    def _alarm_prefix(self) -> str:
+        """Return the beginning of an alarm's name. Another provider of the stack has a rotation too."""
+        stack = Stack.of(self)
+        parents = self.node.path.removeprefix(stack.node.path).split("/")[:-1]
+        return f"{stack.stack_name}-{''.join(parents)}"
 
     def rotate(self, secret: Secret, *filled_by: IDependable, every: Duration) -> None:
         """Rotate a secret after `filled_by`: before, there is no key to replace, or no permission to replace

@@ -72,29 +72,11 @@ class ExportBucket(Construct):
         self._let_alarms_in()
         self._rules: list[events.Rule] = []
         self._reported = 0
-        prefixes = Prefixes(root)
-        aggregates = create_aggregates_database(
-            self, "Aggregates", prefix=runtime.prefix, bucket=bucket.bucket_name, warehouse=prefixes.warehouse
-        )
-        key = bucket.encryption_key
-        lake = Lake(
-            tableflow_bucket="",
-            tableflow_arn="",
-            tableflow_key_arn="",
-            bucket=bucket.bucket_name,
-            arn=bucket.bucket_arn,
-            key_arn=key.key_arn if key else "",
-            prefixes=prefixes,
-            pseudonym_secret_arn=name_secret_arn(self, pseudonym_secret) if pseudonym_secret else "",
-            pseudonym_key_arn="",
-            aggregates=aggregates.ref,
-            workgroup="",
-        )
         self.jobs = ExportJobs(
             self,
             "Jobs",
             runtime=runtime,
-            lake=lake,
+            lake=self._describe_lake(runtime.prefix, bucket, Prefixes(root), pseudonym_secret),
             pseudonym_secret=pseudonym_secret or "",
             has_own_folders=True,
         )
@@ -119,6 +101,27 @@ class ExportBucket(Construct):
         else:
             self._rules.append(self._create_rule(name))
         self._reported += 1
+
+    def _describe_lake(
+        self, names: str, bucket: s3.IBucket, prefixes: Prefixes, pseudonym_secret: str | None
+    ) -> Lake:
+        key = bucket.encryption_key
+        aggregates = create_aggregates_database(
+            self, "Aggregates", prefix=names, bucket=bucket.bucket_name, warehouse=prefixes.warehouse
+        )
+        return Lake(
+            tableflow_bucket="",
+            tableflow_arn="",
+            tableflow_key_arn="",
+            bucket=bucket.bucket_name,
+            arn=bucket.bucket_arn,
+            key_arn=key.key_arn if key else "",
+            prefixes=prefixes,
+            pseudonym_secret_arn=name_secret_arn(self, pseudonym_secret) if pseudonym_secret else "",
+            pseudonym_key_arn="",
+            aggregates=aggregates.ref,
+            workgroup="",
+        )
 
     def _create_rule(self, detail: dict[str, list[str]]) -> events.Rule:
         rule = events.Rule(
