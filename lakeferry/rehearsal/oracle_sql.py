@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Final, assert_never
-from zoneinfo import ZoneInfo
 
 import attrs
 
@@ -86,17 +85,20 @@ class Query:
 
     def _write_inside(self) -> str:
         """Return whether an event is in the window and not before the first valid day."""
-        path = self.contract.source.event_time
-        earliest = datetime.combine(self.contract.min_event_date, datetime.min.time(), UTC)
-        if self.types[quote(path)] == "timestamp_ntz":
-            zone = ZoneInfo(self.contract.window.zone)
-            following = find_next_window(self.window, self.contract.window)
-            days = (self.window.first_day, following.first_day)
-            start, end = (f"TIMESTAMP_NTZ '{day} 00:00:00'" for day in days)
-            first = f"TIMESTAMP_NTZ '{earliest.astimezone(zone):%Y-%m-%d} 00:00:00'"
-        else:
-            start, end, first = map(write_time, (self.window.start, self.window.end, earliest))
-        moment = quote(path)
+        moment = quote(self.contract.source.event_time)
+        first_valid = self.contract.min_event_date
+        following = find_next_window(self.window, self.contract.window)
+        while following.start == following.end:  # clocks skipped this whole day, and no file is of it
+            following = find_next_window(following, self.contract.window)
+        days = (self.window.first_day, following.first_day, first_valid)
+        match self.types[moment]:
+            case "date":
+                start, end, first = (f"DATE '{day}'" for day in days)
+            case "timestamp_ntz":
+                start, end, first = (f"TIMESTAMP_NTZ '{day} 00:00:00'" for day in days)
+            case _:
+                earliest = datetime.combine(first_valid, datetime.min.time(), UTC)
+                start, end, first = map(write_time, (self.window.start, self.window.end, earliest))
         return f"{moment} >= {start} AND {moment} < {end} AND {moment} >= {first}"
 
     def _deduplicate(self, events: str) -> str:

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from typing import Any, Final
 from zoneinfo import ZoneInfo
 
@@ -14,6 +14,7 @@ from config.exports.contract import Contract
 from config.exports.windows import Window
 
 _PROPERTIES: Final = "arg.properties"
+_EPOCH: Final = date(1970, 1, 1)
 _UNITS: Final = {"millis": 1000, "micros": 1_000_000}
 #: What identifies an event or a person. No two events have the same, but for repeated ones.
 _UNIQUE: Final[dict[str, dict[str, Any]]] = {
@@ -66,6 +67,9 @@ def _allow(type_: dict[str, Any], allowed: Sequence[str]) -> None:
 
 def _set_times(type_: dict[str, Any], window: Window, zone: str) -> None:
     logical = str(type_.get("logicalType", ""))
+    if logical == "date":
+        type_[_PROPERTIES] = {"range": _find_days(window, zone)}
+        return
     per_second = _UNITS.get(logical.rpartition("-")[2])
     if per_second is None:
         return
@@ -74,6 +78,14 @@ def _set_times(type_: dict[str, Any], window: Window, zone: str) -> None:
         start, end = (_read_clock(moment, zone) for moment in (start, end))
     bounds = {"min": int(start.timestamp()) * per_second, "max": int(end.timestamp()) * per_second}
     type_[_PROPERTIES] = {"range": bounds}
+
+
+def _find_days(window: Window, zone: str) -> dict[str, int]:
+    """Return the window's first day in the zone and the day after its last one, in days since 1970."""
+    first = (_read_clock(window.start, zone).date() - _EPOCH).days
+    end = (_read_clock(window.end, zone).date() - _EPOCH).days
+    # A window of another zone may begin and end on the same day.
+    return {"min": first, "max": max(end, first + 1)}
 
 
 def _read_clock(moment: datetime, zone: str) -> datetime:

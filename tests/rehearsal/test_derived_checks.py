@@ -7,7 +7,7 @@ from __future__ import annotations
 import base64
 import json
 import random
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 
 import attrs
 import pytest
@@ -147,6 +147,26 @@ class TestValues:
         assert len({value["order_id"] for value in values}) == len(values)
         times = [value["ordered_at"] / 1000 for value in values]
         assert window.start.timestamp() <= min(times) < max(times) < window.end.timestamp()
+
+    @pytest.mark.parametrize(
+        ("zone", "every", "first", "last"),
+        [
+            ("America/New_York", "iso_week", date(2026, 11, 2), date(2026, 11, 8)),
+            ("Pacific/Kiritimati", "day", date(2026, 11, 8), date(2026, 11, 8)),
+        ],
+    )
+    def test_dates_are_those_of_the_windows_days(self, zone, every, first, last):
+        ordered_on = {"name": "ordered_on", "type": ["null", {"type": "int", "logicalType": "date"}]}
+        schema = SALES | {"fields": [*SALES["fields"], ordered_on]}
+        contract = contracts.load("weekly_sales")
+        source = attrs.evolve(contract.source, event_time="ordered_on")
+        rule = attrs.evolve(contract.window, zone=zone, every=every)
+        dated = attrs.evolve(contract, source=source, window=rule)
+        steered = steer(schema, [dated], find_window(last, rule))
+        made = SchemaValues(steered, random.Random(1))
+        days = {made.next()["ordered_on"] for _ in range(300)} - {None}
+        epoch = date(1970, 1, 1).toordinal()
+        assert (min(days), max(days)) == (first.toordinal() - epoch, last.toordinal() - epoch)
 
     def test_what_the_user_writes_into_the_schema_is_used(self):
         schema = json.loads(json.dumps(SALES))
