@@ -1,8 +1,9 @@
 """When an event happened: the bounds of windows and of valid times, as the table stores the event time.
 
 A field with a zone has instants, and a window begins and ends at an instant. A field without a zone has what
-clocks showed, so a window begins at midnight of its first day and ends at midnight of the next window's first
-day, even where clocks skip that midnight.
+clocks or calendars showed: a local time or a date. For it, a window begins at midnight of its first day and
+ends at midnight of the next window's first day, even where clocks skip that midnight. A date counts as the
+midnight with which it begins.
 """
 
 from __future__ import annotations
@@ -18,13 +19,15 @@ from pyspark.sql import functions as F
 
 from config.exports.contract import Contract
 from config.exports.windows import Window, find_next_window
-from glue_jobs.source import LOCAL, TIMESTAMPS, PinnedTable, make_timestamp_literal
+from glue_jobs.source import DATE, EVENT_TIMES, LOCAL, PinnedTable, make_timestamp_literal
 
 #: Producers' clocks may be fast. The time of an event that is further ahead of the table's last commit than
 #: this is not valid.
 AHEAD = timedelta(days=1)
+_DAY = timedelta(days=1)
 
 #: A start (inclusive) and an end (exclusive) as stored. Their tzinfo is UTC, also if the field has no zone.
+#: Those of dates are midnights.
 Bounds = tuple[datetime, datetime]
 
 
@@ -38,14 +41,14 @@ class EventTime:
         return self.contract.source.event_time
 
     @property
-    def is_timestamp(self) -> bool:
-        return self._type in TIMESTAMPS
+    def has_suitable_type(self) -> bool:
+        return self._type in EVENT_TIMES
 
     def bounds(self, windows: Iterable[Window]) -> Bounds:
         """Return the start of the first of these windows and the end of the last one."""
         first = min(windows)
         last = max(windows)
-        if not self._is_local:
+        if self._has_zone:
             return first.start, last.end
         following = find_next_window(last, self.contract.window)
         while following.start == following.end:  # a zone that moved across the date line skipped a whole day
@@ -54,14 +57,21 @@ class EventTime:
 
     def valid_bounds(self) -> Bounds:
         """Return the first valid event time and the end of valid ones."""
-        latest = self.table.committed_at + AHEAD
-        if self._is_local:
-            latest = latest.astimezone(ZoneInfo(self.contract.window.zone)).replace(tzinfo=UTC)
-        return _compute_midnight(self.contract.min_event_date), latest
+        end = self.table.committed_at + AHEAD
+        if not self._has_zone:
+            end = end.astimezone(ZoneInfo(self.contract.window.zone)).replace(tzinfo=UTC)
+        if self._is_date:
+            # The day of this moment has begun, so its date is valid.
+            end = _compute_midnight(end.date() + _DAY)
+        return _compute_midnight(self.contract.min_event_date), end
 
-    def micros(self, bounds: Bounds) -> tuple[int, int]:
-        """Return the bounds in microseconds since 1970, as Iceberg and Parquet store them."""
+    def to_numbers(self, bounds: Bounds) -> tuple[int, int]:
+        """Return the bounds as Iceberg and Parquet store them: in days since 1970 if the field is a date, in
+        microseconds since 1970 if it is a timestamp.
+        """
         start, end = map(to_micros, bounds)
+        if self._is_date:
+            return start // _MICROS_OF_DAY, end // _MICROS_OF_DAY
         return start, end
 
     def is_inside(self, window: Window) -> Column:
@@ -79,12 +89,12 @@ class EventTime:
         a valid time.
         """
         start, end = map(self._render_text, self.bounds(windows))
-        earliest, latest = map(self._render_text, self.valid_bounds())
+        earliest, valid_end = map(self._render_text, self.valid_bounds())
         inside = getattr(expressions, "and")(
             expressions.greaterThanOrEqual(column, start), expressions.lessThan(column, end)
         )
         too_early = expressions.lessThan(column, earliest)
-        too_late = expressions.greaterThanOrEqual(column, latest)
+        too_late = expressions.greaterThanOrEqual(column, valid_end)
         either = getattr(expressions, "or")
         return either(either(inside, expressions.isNull(column)), either(too_early, too_late))
 
@@ -93,18 +103,28 @@ class EventTime:
         return self.table.fields[self.field].type
 
     @property
-    def _is_local(self) -> bool:
-        return self._type == LOCAL
+    def _has_zone(self) -> bool:
+        return self._type not in (LOCAL, DATE)
+
+    @property
+    def _is_date(self) -> bool:
+        return self._type == DATE
 
     def _render_literal(self, stored: datetime) -> Column:
-        return (
-            make_timestamp_literal(stored).cast("timestamp_ntz")
-            if self._is_local
-            else make_timestamp_literal(stored)
-        )
+        """Return a Spark literal of the field's type."""
+        if self._is_date:
+            return F.lit(self._render_text(stored)).cast("date")
+        literal = make_timestamp_literal(stored)
+        return literal if self._has_zone else literal.cast("timestamp_ntz")
 
     def _render_text(self, stored: datetime) -> str:
-        return (stored.replace(tzinfo=None) if self._is_local else stored).isoformat()
+        """Return the text that Iceberg reads as a value of the field's type."""
+        if self._is_date:
+            return stored.date().isoformat()
+        return (stored if self._has_zone else stored.replace(tzinfo=None)).isoformat()
+
+
+_MICROS_OF_DAY = _DAY // timedelta(microseconds=1)
 
 
 def to_micros(moment: datetime) -> int:

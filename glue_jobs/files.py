@@ -20,7 +20,7 @@ from config.exports.contract import Contract
 from config.exports.windows import Window
 from glue_jobs.catalogs import find_loaded_table
 from glue_jobs.event_time import EventTime, to_micros
-from glue_jobs.source import TIMESTAMPS, PinnedTable
+from glue_jobs.source import EVENT_TIMES, PinnedTable
 from glue_jobs.table_fields import OFFSET, PARTITION, TIMESTAMP, Field
 
 #: The lowest and highest value of a column, or None if the file has no statistics for it.
@@ -29,8 +29,8 @@ Bounds = tuple[int | None, int | None]
 
 @attrs.frozen
 class DataFile:
-    """`size` is in bytes. `times` and `received` are the bounds of the event time and of Kafka's timestamp in
-    microseconds, as stored. `deletes` are the delete files that apply to this file.
+    """`size` is in bytes. `times` and `received` are the bounds of the event time and of Kafka's timestamp:
+    days for a date, and microseconds. `deletes` are the delete files that apply to this file.
     """
 
     location: str
@@ -89,8 +89,8 @@ class TableFiles:
         ]
 
     def bounds(self, window: Window) -> tuple[int, int]:
-        """Return the window's start and end in microseconds, as the event time is stored."""
-        return self._event_time.micros(self._event_time.bounds([window]))
+        """Return the window's start and end as the event time is stored: in days or microseconds."""
+        return self._event_time.to_numbers(self._event_time.bounds([window]))
 
     def digest(self, window: Window) -> str:
         """Return a hash of all that determines the window's rows and counts beside the contract's file and
@@ -118,13 +118,13 @@ class TableFiles:
 
         They are counted too.
         """
-        earliest, latest = self._event_time.micros(self._event_time.valid_bounds())
+        earliest, valid_end = self._event_time.to_numbers(self._event_time.valid_bounds())
         start = to_micros(window.start)
         end = to_micros(window.end)
         return [
             file
             for file in self.data
-            if (file.has_nulls or not _is_within(file.times, earliest, latest))
+            if (file.has_nulls or not _is_within(file.times, earliest, valid_end))
             and _does_overlap(file.received, start, end)
         ]
 
@@ -145,7 +145,7 @@ def list_files(
         loaded.schemas().get(table.schema_id).findColumnName(field.id) for field in (event_time, received)
     ]
     scan = loaded.newScan().useSnapshot(table.snapshot_id).includeColumnStats(columns)
-    if contract.window.filter_stage == "before_deduplication" and when.is_timestamp:
+    if contract.window.filter_stage == "before_deduplication" and when.has_suitable_type:
         scan = scan.filter(when.may_matter(jvm.Expressions, columns[0], windows))
     data = [_read_data_file(task, event_time, received) for task in _plan_tasks(jvm, scan)]
     return TableFiles(contract, table, sorted(data, key=lambda file: (file.times[0] or 0, file.location)))
@@ -226,7 +226,7 @@ def _read_statistic(file: dict[str, Any], name: str, field: Field) -> Any:
 
 
 def _read_bounds(file: dict[str, Any], field: Field) -> Bounds:
-    """Return the bounds of an integer or a timestamp; None for a field of another type."""
+    """Return the bounds of an integer, a timestamp or a date; None for a field of another type."""
     if field.type not in _WHOLE_NUMBERS:
         return None, None
     lower = _read_statistic(file, "lower-bounds", field)
@@ -234,7 +234,7 @@ def _read_bounds(file: dict[str, Any], field: Field) -> Bounds:
     return _decode_number(lower), _decode_number(upper)
 
 
-_WHOLE_NUMBERS = ("int", "long", *TIMESTAMPS)
+_WHOLE_NUMBERS = ("int", "long", *EVENT_TIMES)
 
 
 def _decode_number(bound: str | None) -> int | None:

@@ -166,11 +166,11 @@ def _sample_file(
     except Gone:
         return []  # its snapshot expired, which Spark reports when it reads the rows
     rows = rows.take(list(range(0, len(rows), len(rows) // most + 1)))
-    if time is not None and pa.types.is_timestamp(rows[time].type):
-        micros = rows[time].cast(pa.timestamp("us", rows[time].type.tz)).cast(pa.int64())
-        rows = rows.filter(pc.and_(pc.greater_equal(micros, inside[0]), pc.less(micros, inside[1])))
+    if time is not None and _is_time(rows[time]):
+        numbers = _to_numbers(rows[time])
+        rows = rows.filter(pc.and_(pc.greater_equal(numbers, inside[0]), pc.less(numbers, inside[1])))
     column = rows[name]
-    if pa.types.is_date(column.type) or pa.types.is_timestamp(column.type):
+    if _is_time(column):
         column = _convert_times(column)
     if not pa.types.is_string(column.type):
         return list(column.to_pylist())
@@ -184,14 +184,21 @@ def _convert_times(values: pa.ChunkedArray) -> pa.ChunkedArray:
 
     The others are refused when the rows are computed, if they are delivered.
     """
-    if pa.types.is_date(values.type):
-        unit = 1
-        number = values.cast(pa.int32())
-    else:
-        unit = csv.DAY_OF_MICROSECONDS
-        number = values.cast(pa.timestamp("us", values.type.tz)).cast(pa.int64())
-    inside = pc.and_(pc.greater_equal(number, csv.FIRST_DAY * unit), pc.less(number, csv.END_DAY * unit))
+    unit = 1 if pa.types.is_date(values.type) else csv.DAY_OF_MICROSECONDS
+    numbers = _to_numbers(values)
+    inside = pc.and_(pc.greater_equal(numbers, csv.FIRST_DAY * unit), pc.less(numbers, csv.END_DAY * unit))
     return values.filter(pc.or_kleene(inside, pc.is_null(values)))
+
+
+def _is_time(values: pa.ChunkedArray) -> bool:
+    return bool(pa.types.is_date(values.type) or pa.types.is_timestamp(values.type))
+
+
+def _to_numbers(values: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return dates in days since 1970, and timestamps in microseconds since 1970."""
+    if pa.types.is_date(values.type):
+        return values.cast(pa.int32())
+    return values.cast(pa.timestamp("us", values.type.tz)).cast(pa.int64())
 
 
 def _find_leaf(schema: pa.Schema, field_id: int) -> str | None:

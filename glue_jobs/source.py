@@ -210,7 +210,10 @@ def _from_millis(milliseconds: int) -> datetime:
 
 #: Iceberg's name of the type without a time zone, which is Avro's local-timestamp-millis and -micros.
 LOCAL = "timestamp"
-TIMESTAMPS = (LOCAL, "timestamptz")
+#: Iceberg's name of the type that has neither a time of day nor a zone.
+DATE = "date"
+#: The types that an event time may have.
+EVENT_TIMES = (LOCAL, "timestamptz", DATE)
 
 
 def read_events(spark: SparkSession, table: PinnedTable, catalog: str = CATALOG) -> DataFrame:
@@ -259,8 +262,8 @@ def require_fields(contract: Contract, table: PinnedTable) -> None:
         problem for path in _list_named_fields(contract) if (problem := _find_problem(path, contract, table))
     ]
     event_time = contract.source.event_time
-    if event_time in table.fields and (type_ := table.fields[event_time].type) not in TIMESTAMPS:
-        problems.append(f"{event_time}, the event time, is {type_}, not a timestamp")
+    if event_time in table.fields and (type_ := table.fields[event_time].type) not in EVENT_TIMES:
+        problems.append(f"{event_time}, the event time, is {type_}, not a timestamp or a date")
     problems += [
         f"{name} is the name of the export's own column" for name in WINDOW_FIELDS if name in table.fields
     ]

@@ -22,7 +22,13 @@ from config.toml_model import Rule, read_text
 
 Finding = tuple[str, str]
 
-_TIMES = {"timestamp-millis", "timestamp-micros", "local-timestamp-millis", "local-timestamp-micros"}
+_TIMES = {
+    "date",
+    "timestamp-millis",
+    "timestamp-micros",
+    "local-timestamp-millis",
+    "local-timestamp-micros",
+}
 _AMBIGUOUS = (
     "{} may mean a field of the topic or the metadata of Kafka or Iceberg. Remove it from the contract, or "
     "rename the field in the topic"
@@ -126,7 +132,8 @@ def _check_event_time_is_a_time(contract: Contract, schema: TopicSchema) -> Iter
     if field and field.kind not in _TIMES:
         yield (
             "source.event_time",
-            f"{field.path} is {field.kind}, not a timestamp. Name a timestamp field or kafka_timestamp",
+            f"{field.path} is {field.kind}, not a timestamp or a date. Name a field of these types, or "
+            "kafka_timestamp",
         )
 
 

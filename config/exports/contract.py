@@ -26,14 +26,15 @@ Every = Literal["day", "iso_week", "month", "quarter"]
 class Source:
     topic: str = setting("The Kafka topic; its Iceberg table has the same name, in lower case.", form=TOPIC)
     event_time: str = setting(
-        "The field with the time at which the event happened, or kafka_timestamp for the time at which "
-        "Kafka received it. A local-timestamp, which has no zone, is read as local time in the window's "
-        "zone.",
+        "The field with the time at which the event happened: a timestamp, a local-timestamp or a date. Or "
+        "kafka_timestamp for the time at which Kafka received it. A local-timestamp and a date, which have "
+        "no zone, are read as those of the window's zone.",
         form=PATH,
     )
     min_event_date: date | None = setting(
-        "The first valid day of events, in UTC or, for a local-timestamp, in the window's zone. An event "
-        "before it, or more than a day after the table's last commit, has no valid time. The default is "
+        "The first valid day of events, in UTC or, for a local-timestamp or a date, in the window's zone. An "
+        "event before it, or more than a day after the table's last commit, has no valid time. A date is as "
+        "early as the midnight with which it begins. The default is "
         "the day two years before the first window: an earlier time is most often one that was never set, "
         "or that has another unit than its field says.",
         default=None,

@@ -153,7 +153,10 @@ SELECTIONS: Final[Mapping[str, tuple[str, str]]] = {
     "glue_jobs/completeness.py": ("spark/test_completeness", "spark/test_windows_of_time"),
     "glue_jobs/decimals.py": ("spark/test_decimals", ""),
     "glue_jobs/event_lines.py": ("spark/test_events", _JOB),
-    "glue_jobs/event_time.py": ("spark/test_events", "spark/test_windows_of_time spark/test_nights"),
+    "glue_jobs/event_time.py": (
+        "unit/test_event_time",
+        "spark/test_events spark/test_dates_of_events spark/test_windows_of_time spark/test_nights",
+    ),
     "glue_jobs/run_context.py": ("spark/test_windows_of_time", "spark/test_contract_edits"),
     "glue_jobs/delivery/checks.py": (
         "unit/test_counts unit/test_manifest",

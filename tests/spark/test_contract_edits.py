@@ -11,7 +11,11 @@ import pytest
 from simulators.tableflow.kafka import partition_of
 from tests.support.lake import AS_OF, MONDAY, WEEK, column, contract, topic_of
 
-THINGS = topic_of(("n", "int"), ("other", {"type": "long", "logicalType": "timestamp-micros"}))
+THINGS = topic_of(
+    ("n", "int"),
+    ("other", {"type": "long", "logicalType": "timestamp-micros"}),
+    ("day", {"type": "int", "logicalType": "date"}),
+)
 LINES = [column("id"), column("n", "integer")]
 WEEKS = timedelta(days=7)
 NEXT = "2024-W11"
@@ -22,7 +26,7 @@ ACCEPT = ("--accept-window-change", "true")
 
 
 def thing(id_, at, n=1):
-    return {"id": id_, "at": at, "n": n, "other": at + timedelta(hours=12)}
+    return {"id": id_, "at": at, "n": n, "other": at + timedelta(hours=12), "day": at.date()}
 
 
 @pytest.fixture
@@ -44,6 +48,7 @@ EDITS = {
     "zone": {"window": {"zone": "America/New_York"}},
     "zone to the east": {"window": {"zone": "Asia/Tokyo"}},
     "event time": {"source": {"event_time": "other"}},
+    "a date instead of a time": {"source": {"event_time": "day"}},
     "stage": {"window": {"filter_stage": "after_deduplication"}},
     "length": {"window": {"every": "day", "from": MONDAY.date() + timedelta(days=6)}},
 }

@@ -26,11 +26,19 @@ SCHEMA = topic_schema.from_avro(
         "fields": [
             {"name": "id", "type": "string"},
             {"name": "at", "type": {"type": "long", "logicalType": "timestamp-millis"}},
+            {"name": "day", "type": ["null", {"type": "int", "logicalType": "date"}]},
             {"name": "amount", "type": "int"},
             {"name": "delivery", "type": "string"},
             {
                 "name": "user",
-                "type": {"type": "record", "name": "U", "fields": [{"name": "user", "type": "string"}]},
+                "type": {
+                    "type": "record",
+                    "name": "U",
+                    "fields": [
+                        {"name": "user", "type": "string"},
+                        {"name": "since", "type": {"type": "int", "logicalType": "date"}},
+                    ],
+                },
             },
             {
                 "name": "customer",
@@ -329,7 +337,14 @@ def test_fields_that_the_source_lacks_are_reported_wherever_they_are_named(findi
             "source.topic",
             "reads trades, but the schema given is that of sales",
         ),
-        ('event_time = "at"', 'event_time = "amount"', "source.event_time", "amount is int, not a timestamp"),
+        (
+            'event_time = "at"',
+            'event_time = "amount"',
+            "source.event_time",
+            "amount is int, not a timestamp or a date. Name a field of these types, or kafka_timestamp",
+        ),
+        ('event_time = "at"', 'event_time = "delivery"', "source.event_time", "delivery is string, not a"),
+        ('event_time = "at"', 'event_time = "customer"', "source.event_time", "customer is record, not a"),
         (
             "[delivery]",
             '[explode]\narray = "customer"\nas = "c"\n[delivery]',
@@ -344,8 +359,9 @@ def test_mistakes_about_the_source_are_reported(findings, before, after, key, ex
     assert expected_message in message
 
 
-def test_kafkas_timestamp_is_a_valid_event_time(findings):
-    assert findings(BASE.replace('event_time = "at"', 'event_time = "kafka_timestamp"')) == []
+@pytest.mark.parametrize("name", ["kafka_timestamp", "day", "user.since"])
+def test_kafkas_timestamp_and_a_date_are_valid_event_times(findings, name):
+    assert findings(BASE.replace('event_time = "at"', f'event_time = "{name}"')) == []
 
 
 def test_checks_see_columns_of_the_file_and_its_totals(findings):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from typing import Any
 
 import attrs
@@ -127,6 +127,15 @@ def test_a_file_gives_values_as_far_as_it_has_them(bucket):
     bucket.write("4.orc", b"ORC, or so", "application/octet-stream")
     assert sampled(attrs.evolve(whole, location=f"s3://{bucket.name}/{bucket.key('4.orc')}", size=10)) == []
     assert sampled(attrs.evolve(whole, location=f"s3://{bucket.name}/gone")) == []
+
+
+def test_a_file_whose_event_time_is_a_date_gives_values_of_the_windows_days(bucket):
+    """A window of dates is in days since 1970. Those of the first and the last day are outside."""
+    days = pa.array([19_785, 19_786, None, 19_792, 19_793], pa.date32())
+    file = _stored(bucket, 0, {"at": days, "n": pa.array([1, 2, 3, 4, 5])}, {"at": 2, "n": 1})
+    week = (19_786, 19_793)
+    assert ranges.sample_values(bucket.s3, [file], 1, 2, week) == [2, 4]
+    assert ranges.sample_values(bucket.s3, [file], 2, 2, week) == [date(2024, 3, 4), date(2024, 3, 10)]
 
 
 @pytest.mark.parametrize(

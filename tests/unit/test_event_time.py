@@ -1,0 +1,114 @@
+"""The bounds of windows and of valid event times, for each type that a table can store an event time with."""
+
+from __future__ import annotations
+
+from datetime import UTC, date, datetime, timedelta
+
+import attrs
+import pytest
+
+from config.exports.windows import find_window
+from glue_jobs.event_time import EventTime
+from glue_jobs.table_fields import Field
+from tests.support import samples
+
+#: zone, kind of window, a day of it, its first day, and the day after its last one.
+WINDOWS = {
+    "a day in New York": ("America/New_York", "day", "2024-03-10", "2024-03-10", "2024-03-11"),
+    "a week in New York": ("America/New_York", "iso_week", "2024-11-03", "2024-10-28", "2024-11-04"),
+    "a month in Kiritimati": ("Pacific/Kiritimati", "month", "2024-02-29", "2024-02-01", "2024-03-01"),
+    "a quarter in Kiritimati": ("Pacific/Kiritimati", "quarter", "2024-12-31", "2024-10-01", "2025-01-01"),
+    "Cairo skips the midnight": ("Africa/Cairo", "day", "2024-04-26", "2024-04-26", "2024-04-27"),
+    "Havana repeats a midnight": ("America/Havana", "day", "2023-11-05", "2023-11-05", "2023-11-06"),
+    "Apia before the day that it skipped": ("Pacific/Apia", "day", "2011-12-29", "2011-12-29", "2011-12-31"),
+    "before 1970": ("America/New_York", "month", "1900-01-31", "1900-01-01", "1900-02-01"),
+}
+
+
+def midnight(day: str) -> datetime:
+    return datetime.fromisoformat(day).replace(tzinfo=UTC)
+
+
+def days(day: str) -> int:
+    return (date.fromisoformat(day) - date(1970, 1, 1)).days
+
+
+def event_time(type_: str, zone: str = "UTC", every: str = "day", **changes) -> EventTime:
+    """Return the event time of a table that has a field `at` of this type."""
+    contract = samples.things(("id", "text"))
+    contract = attrs.evolve(
+        contract,
+        source=attrs.evolve(contract.source, event_time="at", min_event_date=date(2020, 1, 1)),
+        window=attrs.evolve(contract.window, zone=zone, every=every),
+    )
+    table = samples.pinned(find_window(date(2024, 3, 4), contract.window), "things")
+    return EventTime(contract, attrs.evolve(table, fields={"at": Field(1, "at", type_)}, **changes))
+
+
+@pytest.mark.parametrize("name", WINDOWS)
+def test_a_window_has_the_dates_of_its_days(name):
+    zone, every, day, first, following = WINDOWS[name]
+    when = event_time("date", zone, every)
+    bounds = when.bounds([find_window(date.fromisoformat(day), when.contract.window)])
+    assert bounds == (midnight(first), midnight(following))
+    assert when.to_numbers(bounds) == (days(first), days(following))
+    assert event_time("timestamp", zone, every).bounds(
+        [find_window(date.fromisoformat(day), when.contract.window)]
+    ) == (midnight(first), midnight(following))
+
+
+@pytest.mark.parametrize("zone", ["America/New_York", "Pacific/Kiritimati"])
+def test_instants_are_in_windows_of_the_zone_and_dates_are_not(zone):
+    when = event_time("timestamptz", zone)
+    window = find_window(date(2024, 3, 4), when.contract.window)
+    assert when.bounds([window]) == (window.start, window.end)
+    assert window.start != midnight("2024-03-04")
+
+
+@pytest.mark.parametrize(
+    ("zone", "committed_at", "first_invalid"),
+    [
+        # In New York, it is the evening before: the date there counts, and one day more.
+        ("America/New_York", "2024-03-06T04:59:59.999999", "2024-03-07"),
+        ("America/New_York", "2024-03-06T05:00:00", "2024-03-08"),
+        # In Kiritimati, it is the next day from 10:00 UTC on.
+        ("Pacific/Kiritimati", "2024-03-06T09:59:59.999999", "2024-03-08"),
+        ("Pacific/Kiritimati", "2024-03-06T10:00:00", "2024-03-09"),
+    ],
+)
+def test_a_date_that_begins_more_than_a_day_after_the_last_commit_is_invalid(
+    zone, committed_at, first_invalid
+):
+    when = event_time("date", zone, committed_at=midnight(committed_at))
+    assert when.valid_bounds() == (midnight("2020-01-01"), midnight(first_invalid))
+    assert when.to_numbers(when.valid_bounds()) == (days("2020-01-01"), days(first_invalid))
+
+
+def test_a_timestamp_is_valid_until_a_day_after_the_last_commit():
+    committed_at = datetime(2024, 3, 6, 4, 30, tzinfo=UTC)
+    _, of_instants = event_time("timestamptz", "America/New_York", committed_at=committed_at).valid_bounds()
+    _, of_clocks = event_time("timestamp", "America/New_York", committed_at=committed_at).valid_bounds()
+    assert of_instants == committed_at + timedelta(days=1)
+    assert of_clocks == datetime(2024, 3, 6, 23, 30, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("type_", "unit"), [("date", 1), ("timestamp", 86_400_000_000), ("timestamptz", 86_400_000_000)]
+)
+def test_the_numbers_are_those_of_the_type(type_, unit):
+    bounds = (midnight("1969-12-31"), midnight("1970-01-03"))
+    assert event_time(type_).to_numbers(bounds) == (-unit, 2 * unit)
+
+
+@pytest.mark.parametrize(
+    ("type_", "is_suitable"),
+    [
+        ("date", True),
+        ("timestamp", True),
+        ("timestamptz", True),
+        ("string", False),
+        ("timestamptz_ns", False),
+    ],
+)
+def test_times_have_one_of_three_types(type_, is_suitable):
+    assert event_time(type_).has_suitable_type == is_suitable
