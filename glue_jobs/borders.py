@@ -41,13 +41,15 @@ class Border:
 class Borders:
     """`planned` are the windows of the run, `published` the labels of visible ones.
 
-    `read` returns a window's manifest.
+    `read` returns a window's manifest. Without a zone of event times, which local times and dates lack, the
+    instants at which windows begin and end don't tell which events are in both or in neither.
     """
 
     contract: Contract
     planned: list[Window]
     published: list[str]
     read: Callable[[str], Manifest | None]
+    has_zone: bool
 
     def find(self, *, accept: bool) -> dict[str, list[Border]]:
         """Return the borders that don't fit, by the label of the planned window.
@@ -116,7 +118,7 @@ class Borders:
         if not gap and _BOUNDS.issuperset(changed):
             return None
         keys = f"the contract has changed ({', '.join(changed)})" if changed else "they don't meet"
-        effect = gap or "an event may be in both files, or in neither"
+        effect = gap if gap and self.has_zone else "an event may be in both files, or in neither"
         what = (
             f"window {window.label} is beside {label}, which this run doesn't publish again, and {keys}: "
             f"{effect}"

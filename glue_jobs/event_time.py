@@ -44,11 +44,15 @@ class EventTime:
     def has_suitable_type(self) -> bool:
         return self._type in EVENT_TIMES
 
+    @property
+    def has_zone(self) -> bool:
+        return self._type not in (LOCAL, DATE)
+
     def bounds(self, windows: Iterable[Window]) -> Bounds:
         """Return the start of the first of these windows and the end of the last one."""
         first = min(windows)
         last = max(windows)
-        if self._has_zone:
+        if self.has_zone:
             return first.start, last.end
         following = find_next_window(last, self.contract.window)
         while following.start == following.end:  # a zone that moved across the date line skipped a whole day
@@ -58,7 +62,7 @@ class EventTime:
     def valid_bounds(self) -> Bounds:
         """Return the first valid event time and the end of valid ones."""
         end = self.table.committed_at + AHEAD
-        if not self._has_zone:
+        if not self.has_zone:
             end = end.astimezone(ZoneInfo(self.contract.window.zone)).replace(tzinfo=UTC)
         if self._is_date:
             # The day of this moment has begun, so its date is valid.
@@ -103,10 +107,6 @@ class EventTime:
         return self.table.fields[self.field].type
 
     @property
-    def _has_zone(self) -> bool:
-        return self._type not in (LOCAL, DATE)
-
-    @property
     def _is_date(self) -> bool:
         return self._type == DATE
 
@@ -115,13 +115,13 @@ class EventTime:
         if self._is_date:
             return F.lit(self._render_text(stored)).cast("date")
         literal = make_timestamp_literal(stored)
-        return literal if self._has_zone else literal.cast("timestamp_ntz")
+        return literal if self.has_zone else literal.cast("timestamp_ntz")
 
     def _render_text(self, stored: datetime) -> str:
         """Return the text that Iceberg reads as a value of the field's type."""
         if self._is_date:
             return stored.date().isoformat()
-        return (stored if self._has_zone else stored.replace(tzinfo=None)).isoformat()
+        return (stored if self.has_zone else stored.replace(tzinfo=None)).isoformat()
 
 
 _MICROS_OF_DAY = _DAY // timedelta(microseconds=1)

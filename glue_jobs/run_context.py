@@ -22,6 +22,7 @@ from glue_jobs.delivery.publish import (
     Listing,
     WindowLocation,
 )
+from glue_jobs.event_time import EventTime
 from glue_jobs.pseudonyms import PseudonymKey
 from glue_jobs.replacement import Replacement
 from glue_jobs.rows import ExportQuery
@@ -106,7 +107,8 @@ class RunContext:
     def borders(self) -> dict[str, list[Border]]:
         """Return the borders to published windows that don't fit, by the label of a window of the run."""
         published = self.listing.labels("manifests")
-        borders = Borders(self.contract, self.windows, published, self._read_manifest)
+        has_zone = EventTime(self.contract, self.table).has_zone
+        borders = Borders(self.contract, self.windows, published, self._read_manifest, has_zone)
         return borders.find(accept=self.accept_window_change)
 
     @cached_property

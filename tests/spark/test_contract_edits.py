@@ -81,6 +81,20 @@ def test_a_gap_and_an_overlap_are_named(published):
 
 
 @pytest.mark.slow
+def test_nothing_is_said_about_instants_if_events_have_only_a_date(lake):
+    """Another zone moves no date. The run blocks the window all the same, because it can't tell."""
+    dated = {"event_time": "day"}
+    lake.commit(THINGS, thing("monday", MONDAY), thing("friday", BORDER + timedelta(days=4)))
+    assert lake.export(edited(source=dated)).state() == "published"
+    window = lake.export(edited(source=dated, window={"zone": "America/New_York"}), as_of=LATER).window(NEXT)
+    assert window["code"] == "EXP-WINDOW-CHANGED"
+    assert (
+        "the contract has changed (window.zone): an event may be in both files, or in neither"
+        in (window["reason"])
+    )
+
+
+@pytest.mark.slow
 def test_older_windows_that_are_published_again_fit(published):
     """The event of the border is in exactly one file afterwards."""
     text = edited(window={"zone": "America/New_York", "restate_for_days": 30})

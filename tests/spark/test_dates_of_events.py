@@ -18,7 +18,7 @@ from glue_jobs.source import pin, read_events
 from glue_jobs.store import connect
 from lakeferry.rehearsal.oracle_sql import Query, quote, write_raw
 from simulators.tableflow.kafka import partition_of
-from tests.support.lake import AS_OF, MONDAY, column, contract, topic_of
+from tests.support.lake import MONDAY, WEEK, column, contract, topic_of
 
 DATE = {"type": "int", "logicalType": "date"}
 THINGS = topic_of(("day", ["null", DATE], None), ("n", "int"))
@@ -233,15 +233,26 @@ def test_files_of_other_days_are_left_out_if_that_is_known(lake, layout):
 
 
 @pytest.mark.slow
-def test_a_commit_of_other_dates_leaves_the_window_as_it_is(lake):
-    text = contract(*LINES, source=ON_DAY, window={"zone": "America/New_York"})
+def test_a_commit_of_other_dates_leaves_a_window_as_it_is(lake):
+    """The run has another window, of which the commit has an event."""
+    rule = {"zone": "America/New_York", "from": FIRST - 7 * DAY}
+    text = contract(*LINES, source=ANY, window=rule)
     lake.commit(THINGS, thing("a", LAST))
-    assert lake.export(text).state() == "published"
-    lake.commit(THINGS, thing("b", FIRST - DAY), thing("c", LAST + DAY), at=AS_OF)
-    assert lake.export(text).state() == "unchanged"
-    lake.commit(THINGS, thing("d", LAST), at=AS_OF)
-    run = lake.export(text)
-    assert (run.state(), run.column("id"), run.manifest()["generation"]) == ("published", ["a", "d"], 2)
+    first = lake.export(text)
+    assert (first.state("2024-W09"), first.state(WEEK)) == ("published", "published")
+    inputs = first.window(WEEK)["inputs_sha256"]
+    lake.commit(THINGS, thing("b", FIRST - DAY))
+    lake.commit(THINGS, thing("c", LAST + DAY))
+    second = lake.export(text)
+    assert second.column("id", "2024-W09") == ["b"]
+    assert second.manifest(WEEK)["run_id"] == first.record.id
+    kept = [window["inputs_sha256"] for window in second.record.windows if window["window"] == WEEK]
+    assert kept in ([], [inputs]), "nothing was computed again"
+    lake.commit(THINGS, thing("none", None))
+    lake.commit(THINGS, thing("d", LAST))
+    third = lake.export(text)
+    assert third.window(WEEK)["inputs_sha256"] != inputs
+    assert (third.column("id", WEEK), third.manifest(WEEK)["generation"]) == (["a", "d"], 2)
 
 
 @pytest.mark.slow
