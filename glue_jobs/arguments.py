@@ -14,6 +14,9 @@ from glue_jobs.platform import ARGUMENTS, DEFAULT_ARGUMENTS, REQUIRED_ARGUMENTS
 
 #: Why an instant can't be in the future.
 _WHY_PAST = {"as-of": "a window must be over", "complete-until": "nobody knows yet which events will come"}
+#: Values of `only`.
+MISSING = "missing"
+PUBLISHED = "published"
 _SWITCHES = ("dry-run", "accept-fewer-events", "accept-window-change", "probe")
 #: Glue adds this argument itself.
 _JOB_RUN_ID = "JOB_RUN_ID"
@@ -24,8 +27,8 @@ class Arguments:
     """Times are in UTC. `table` is empty if it has the name of the contract's topic, `first_day` is None if
     the contract's day applies, `region` is empty if that of the environment applies, `partitions` is 0 if it
     isn't known, `tableflow_secret` is empty if the table is in Glue, `catalog_uri` if that secret has it,
-    `proxy` if there is none, and
-    `job_run_id` is None outside Glue.
+    `proxy` if there is none, `windows` if the run takes every window that needs it, `only` if it takes all of
+    `windows`, and `job_run_id` is None outside Glue.
     """
 
     export: str
@@ -49,6 +52,8 @@ class Arguments:
     tableflow_secret: str = ""
     catalog_uri: str = ""
     proxy: str = ""
+    windows: str = ""
+    only: str = ""
     job_run_id: str | None = None
 
 
@@ -68,6 +73,7 @@ def parse(argv: Sequence[str], *, now: datetime) -> Arguments:
         for name in _SWITCHES
         if values[name] not in ("true", "false")
     ]
+    mistakes += _explain_only(values)
     if values.get("bucket") and not re.fullmatch(r"[a-z0-9][a-z0-9-]{1,61}[a-z0-9]", values["bucket"]):
         mistakes.append(
             f"--bucket {values['bucket']!r} is not a bucket name (lower case, digits and hyphens, no dots)"
@@ -96,8 +102,19 @@ def parse(argv: Sequence[str], *, now: datetime) -> Arguments:
         tableflow_secret=values["tableflow-secret"],
         catalog_uri=values["catalog-uri"],
         proxy=values["proxy"],
+        windows=values["windows"],
+        only=values["only"],
         job_run_id=values.get(_JOB_RUN_ID) or None,
     )
+
+
+def _explain_only(values: Mapping[str, str]) -> list[str]:
+    only = values["only"]
+    if only not in ("", MISSING, PUBLISHED):
+        return [f"--only is {only!r}; say {MISSING} or {PUBLISHED}"]
+    if only and not values["windows"]:
+        return ["--only needs --windows"]
+    return []
 
 
 def is_run_of_glue(argv: Sequence[str]) -> bool:

@@ -19,9 +19,9 @@ from glue_jobs.delivery.manifest import Manifest, membership, read_accepted
 
 #: What to do about a border.
 REMEDY = (
-    "Publish the older windows again: raise window.restate_for_days, and set window.from (or first_day of "
-    "the deployment file) to an earlier day if they begin before it. Or accept it: run once with "
-    "--accept-window-change true"
+    "Publish the older windows again: in a deployment, name them and this one in `lakeferry export restate`; "
+    "elsewhere, raise window.restate_for_days. If they begin before window.from (or first_day of the "
+    "deployment file), set an earlier day. Or accept it: run once with --accept-window-change true"
 )
 
 #: Keys that only move the bounds of windows. If those meet all the same, as with another name of a time zone,

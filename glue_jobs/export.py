@@ -18,11 +18,12 @@ from pyspark.sql import SparkSession
 
 from config.exports import contracts
 from config.exports.contract import Contract, WindowRule
+from config.exports.window_ranges import BadWindows, select_windows
 from config.exports.windows import Window, list_closed_windows
 from config.toml_model import BadFile
 from glue_jobs import additivity, arguments, errors, probe, runs, session
 from glue_jobs.aggregate_table import AggregateTable
-from glue_jobs.arguments import Arguments
+from glue_jobs.arguments import MISSING, PUBLISHED, Arguments
 from glue_jobs.catalogs import open_catalog
 from glue_jobs.delivery import cleanup
 from glue_jobs.delivery.personal_scan import require_patterns
@@ -85,14 +86,32 @@ def run(
     Raises ExportError if the run as a whole fails. Errors of single windows are in the record.
     """
     contract = _load_contract(args.export)
+    rule = attrs.evolve(contract.window, first=args.first_day or contract.window.first)
+    asked = _select_asked(args, rule)
     services = connect(args.region)
     bucket = Bucket(services.s3, args.bucket, args.prefix)
-    record = runs.begin(bucket, contract.name, args.as_of, args.time_limit, clock, job_run_id=args.job_run_id)
+    record = runs.begin(
+        bucket,
+        contract.name,
+        args.as_of,
+        args.time_limit,
+        clock,
+        job_run_id=args.job_run_id,
+        asked={"windows": args.windows, "only": args.only} if asked is not None else None,
+    )
     try:
         started = (lambda: spark) if spark else session.start_in_background(args.warehouse, args.region)
         get_spark = _share_session(started)
         context, durations = _prepare(
-            args, contract, services, record, get_spark=get_spark, on_phase=on_phase, clock=clock
+            args,
+            contract,
+            services,
+            record,
+            rule=rule,
+            asked=asked,
+            get_spark=get_spark,
+            on_phase=on_phase,
+            clock=clock,
         )
         _export_windows(context, durations)
     except BaseException as thrown:
@@ -116,12 +135,24 @@ def _load_contract(name: str) -> Contract:
         raise BadInput("EXP-CONTRACT", mistakes) from None
 
 
+def _select_asked(args: Arguments, rule: WindowRule) -> list[Window] | None:
+    """Return the windows that the run is asked for, None for every one that needs it. Raises BadInput."""
+    if not args.windows:
+        return None
+    try:
+        return select_windows(args.windows, rule, args.as_of)
+    except BadWindows as bad:
+        raise BadInput("EXP-WINDOWS", str(bad)) from None
+
+
 def _prepare(
     args: Arguments,
     contract: Contract,
     services: Services,
     record: RunRecord,
     *,
+    rule: WindowRule,
+    asked: list[Window] | None,
     get_spark: Callable[[], SparkSession],
     on_phase: OnPhase,
     clock: Clock,
@@ -140,18 +171,15 @@ def _prepare(
         bucket, contract.name, [run_id for run_id in listing.labels("runs") if run_id != record.id]
     )
     cleanup.clean_up_dead_runs(listing, record.id, earlier, clock())
-    first_day = args.first_day or contract.window.first
-    contract = contract.starting_by(first_day)
-    rule = attrs.evolve(contract.window, first=first_day)
-    to_check = runs.list_windows_to_check(earlier, keeps_table=keeps_table)
-    planned = plan(
-        rule,
-        args.as_of,
-        published=listing.labels("manifests"),
-        skipped=listing.labels("skipped"),
-        tried=runs.find_last_failures(earlier),
-        to_check=to_check,
-    )
+    contract = contract.starting_by(rule.first)
+    published = listing.labels("manifests")
+    skipped = listing.labels("skipped")
+    tried = runs.find_last_failures(earlier)
+    if asked is None:
+        to_check = runs.list_windows_to_check(earlier, keeps_table=keeps_table)
+        planned = plan(rule, args.as_of, published=published, skipped=skipped, tried=tried, to_check=to_check)
+    else:
+        planned = plan_asked(asked, args.only, settled={*published, *skipped}, tried=tried)
     context = RunContext(
         spark=get_spark,
         catalog=catalog,
@@ -162,7 +190,7 @@ def _prepare(
         record=record,
         listing=listing,
         windows=planned,
-        first_day=first_day,
+        first_day=rule.first,
         computed=runs.find_last_computed(earlier),
         clock=clock,
         on_phase=on_phase,
@@ -230,6 +258,20 @@ def plan(
         previous = [window for window in earlier[-1:] if window in missing and window.label not in tried]
         return [*previous, *(window for window in ordered if window not in previous)]
     return ordered
+
+
+def plan_asked(
+    asked: list[Window], only: str, *, settled: Container[str], tried: Mapping[str, str]
+) -> list[Window]:
+    """Return the windows that a run was asked for, in the order in which it processes them: oldest first, and
+    after the others those that failed in an earlier run, least recently tried first.
+
+    `settled` has the labels of windows that are published, or were empty and need no file. `only` leaves out
+    these (MISSING) or all others (PUBLISHED).
+    """
+    wanted = {MISSING: (False,), PUBLISHED: (True,)}.get(only, (False, True))
+    windows = [window for window in asked if (window.label in settled) in wanted]
+    return sorted(windows, key=lambda window: tried.get(window.label, ""))
 
 
 def _export_windows(run: RunContext, durations: dict[str, float]) -> None:

@@ -151,6 +151,14 @@ ARGUMENTS: Final = {
     ),
     "catalog-uri": "address of Tableflow's Iceberg REST catalog, if the secret with the key doesn't have it",
     "proxy": "address of the proxy through which Tableflow's catalog is called",
+    "windows": (
+        "closed windows, the only ones that the run may publish, however old they are: 2026-W40..2026-W44, "
+        "or a list with commas"
+    ),
+    "only": (
+        "missing or published: of the windows in --windows, those that no run has published, or those that "
+        "one has; without it, both"
+    ),
 }
 REQUIRED_ARGUMENTS: Final = ("export", "as-of", "database", "bucket")
 DEFAULT_ARGUMENTS: Final = {
@@ -171,6 +179,8 @@ DEFAULT_ARGUMENTS: Final = {
     "tableflow-secret": "",
     "catalog-uri": "",
     "proxy": "",
+    "windows": "",
+    "only": "",
 }
 
 #: Settings of every session: Glue, the embedded Glue, a laptop and tests get them through `--conf` and add

@@ -76,7 +76,8 @@ class RunRecord:
     """`windows` has a document for each processed window, and `phases` the seconds by phase over all of them.
     `working_on` is the window in progress, so that a window that kills its run can be recognised.
     `windows_left` counts windows that the run planned and didn't begin. `job_run_id` is Glue's id of the run,
-    None outside Glue; the mail about the run finds its record by it. Times are in UTC."""
+    None outside Glue; the mail about the run finds its record by it. `asked` has the arguments `windows` and
+    `only` of a run that was asked for certain windows. Times are in UTC."""
 
     id: str
     export: str
@@ -91,6 +92,7 @@ class RunRecord:
     working_on: str | None = None
     windows_left: int = 0
     phases: dict[str, float] = attrs.field(factory=dict)
+    asked: dict[str, str] | None = None
     host: str = attrs.field(factory=_name_host)
     pid: int = attrs.field(factory=os.getpid)
 
@@ -140,9 +142,10 @@ def begin(
     clock: Clock,
     *,
     job_run_id: str | None = None,
+    asked: dict[str, str] | None = None,
 ) -> RunRecord:
     now = clock()
-    record = RunRecord(make_run_id(now), export, as_of, now, now + limit, job_run_id)
+    record = RunRecord(make_run_id(now), export, as_of, now, now + limit, job_run_id, asked=asked)
     record.save(bucket)
     return record
 

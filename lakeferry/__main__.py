@@ -17,7 +17,7 @@ from lakeferry.cli import (
     diagram,
     doctor,
     explain,
-    export,
+    export_ranges,
     forget,
     init,
     interrupts,
@@ -35,7 +35,7 @@ from lakeferry.cli import (
 #: In the order in which `lakeferry --help` lists them.
 _COMMANDS = (
     *(demo, rehearse, init, secrets, doctor, plan, deploy, status, rotate, logs),
-    *(topics, cost, export, query, inventory, diagram, explain, forget, destroy),
+    *(topics, cost, export_ranges, query, inventory, diagram, explain, forget, destroy),
 )
 app = typer.Typer(
     name=cli.NAME,

@@ -24,7 +24,7 @@ def test_commands_on_pages_are_valid():
     "line",
     [
         "lakeferry demo --evnets orders.jsonl",
-        "lakeferry export run weekly_sales",
+        "lakeferry export backfill weekly_sales",
         "lakeferry export chekc mine.toml",
         "lakeferry export check",
         ".venv/bin/lakeferry query",

@@ -192,6 +192,10 @@ _RUN: Final = {
     "phases.<phase>": (
         "Seconds over all windows in `look for changes`, `compute`, `verify`, `publish` and `keep aggregate`."
     ),
+    "asked": (
+        "`windows` and `only`, the arguments of a run that was asked for certain windows; null for a run of every window "
+        "that needs it."
+    ),
     "host": "The machine, its boot and the namespace of process numbers, which identify a dead process.",
     "pid": "The process.",
     "code_version": "Version, and a hash of the sources.",

@@ -75,7 +75,7 @@ class CommandContext(typer.Context):
         self.yes = bool(values["yes"])
 
 
-def _complete_stages(incomplete: str) -> list[str]:
+def complete_stages(incomplete: str) -> list[str]:
     files = sorted(file.stem for file in (PROJECT / "deployments").glob("*.toml"))
     return [name for name in files if name.startswith(incomplete)]
 
@@ -89,7 +89,7 @@ def _declare_shared_options(
                 "The deployment stage, as in project/deployments/STAGE.toml. "
                 f"Default: {STAGE_VARIABLE}, or dev."
             ),
-            autocompletion=_complete_stages,
+            autocompletion=complete_stages,
         ),
     ] = None,
     as_json: Annotated[

@@ -12,7 +12,7 @@ import typer
 
 from config.exports.avro_schema import BadSchema
 from config.project import PROJECT
-from lakeferry.cli.app import WITHOUT_STAGE, CommandContext, command, command_group
+from lakeferry.cli.app import CommandContext, command, command_group, complete_stages
 from lakeferry.cli.target import open_target
 from lakeferry.errors import BLOCKED, LATER, CommandFailed
 from lakeferry.output import Output, find_program_name
@@ -37,6 +37,7 @@ _RUN: Final = {
     "working_on": "The window in progress; null when the run has ended.",
     "windows_left": "The number of windows that the run planned and didn't begin.",
     "phases": "The duration of each phase in seconds.",
+    "asked": "The arguments `windows` and `only`, if the run was asked for certain windows; else null.",
     "job_run_id": "The id of the Glue job run; null outside Glue.",
     "host": "The name of the machine.",
     "pid": "The process id.",
@@ -44,80 +45,149 @@ _RUN: Final = {
 app: Final = command_group("export", "Run and check exports.")
 
 
-@command(app, json_keys=_RUN, exits=(LATER, BLOCKED), without_stage=WITHOUT_STAGE)
+#: Options of the job that several commands have.
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Compute and check the files, but publish nothing.")]
+AcceptFewerEvents = Annotated[
+    bool,
+    typer.Option(
+        "--accept-fewer-events",
+        help="Publish a window again although its table lost events that its published file has.",
+    ),
+]
+AcceptWindowChange = Annotated[
+    bool,
+    typer.Option(
+        "--accept-window-change",
+        help="Publish a window although older windows were published by other rules of the contract.",
+    ),
+]
+CompleteUntil = Annotated[
+    str, typer.Option(help="State that the table has all events that Kafka received before this time.")
+]
+DeployedStage = Annotated[
+    str | None,
+    typer.Option(
+        "--stage",
+        help="Run the Glue job of this deployment stage, instead of Spark on this machine.",
+        autocompletion=complete_stages,
+    ),
+]
+
+
+@command(app, json_keys=_RUN, exits=(LATER, BLOCKED))
 def run(
     call: CommandContext,
     *,
     name: Annotated[
-        str, typer.Argument(help="The name of a contract in project/exports/, or the path of another one.")
+        str,
+        typer.Argument(
+            help="The name of a contract in project/exports/, or the path of another one on this machine."
+        ),
     ],
+    deployed: DeployedStage = None,
     as_of: Annotated[
-        str, typer.Option(help="Publish windows that ended by this time, for instance 2026-11-16T06:00:00Z.")
-    ],
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Compute and check the files, but publish nothing.")
-    ] = False,
-    accept_fewer_events: Annotated[
-        bool,
+        str,
         typer.Option(
-            "--accept-fewer-events",
-            help="Publish a window again although its table lost events that its published file has.",
+            help=(
+                "Publish windows that ended by this time, for instance 2026-11-16T06:00:00Z. With --stage, "
+                "the default is now."
+            )
         ),
-    ] = False,
-    accept_window_change: Annotated[
-        bool,
-        typer.Option(
-            "--accept-window-change",
-            help="Publish a window although older windows were published by other rules of the contract.",
-        ),
-    ] = False,
-    complete_until: Annotated[
-        str, typer.Option(help="State that the table has all events that Kafka received before this time.")
     ] = "",
+    windows: Annotated[
+        str,
+        typer.Option(
+            help="Publish these closed windows only: a range like 2026-W40..W44, or a list with commas."
+        ),
+    ] = "",
+    wait: Annotated[
+        bool | None,
+        typer.Option("--wait/--no-wait", help="Whether to follow a run of --stage; by default, yes."),
+    ] = None,
+    dry_run: DryRun = False,
+    accept_fewer_events: AcceptFewerEvents = False,
+    accept_window_change: AcceptWindowChange = False,
+    complete_until: CompleteUntil = "",
     table: Annotated[str, typer.Option(help="The table to read, if its name differs from the topic's.")] = "",
     out: Annotated[Path | None, typer.Option(help="Also copy the files to this folder.")] = None,
     master: Annotated[
-        str, typer.Option(help="The Spark master, like local[4], spark://HOST:PORT or yarn.")
-    ] = "local[2]",
+        str | None,
+        typer.Option(help="The Spark master, like local[4], spark://HOST:PORT or yarn. Default: local[2]."),
+    ] = None,
 ) -> Mapping[str, Any]:
-    """Publish every closed window that needs it, in the bucket that environment variables name, or in the
-    last demo.
+    """Publish every closed window that needs it: with --stage by the Glue job of a deployment, without it on
+    this machine, in the bucket that environment variables name, or in the last demo.
     """
-    from lakeferry.local import export
+    arguments = build_job_arguments(
+        as_of=as_of,
+        windows=windows,
+        table=table,
+        complete_until=complete_until,
+        dry_run=dry_run,
+        accept_fewer_events=accept_fewer_events,
+        accept_window_change=accept_window_change,
+    )
+    if deployed:
+        from lakeferry.exports.run import run_export
+
+        if out or master:
+            message = "--out and --master are for a run on this machine, and --stage runs the job in Glue"
+            raise CommandFailed("USAGE", message, "Leave them out, or leave out --stage")
+        return run_export(call.output, deployed, name, wait=wait is not False, arguments=arguments)
+    if wait is not None:
+        raise CommandFailed("USAGE", "--wait and --no-wait need --stage", "Give --stage too")
+    if not as_of:
+        hint = "Name the time, or a deployed --stage, where the default is now"
+        raise CommandFailed("USAGE", "Missing option '--as-of'", hint)
+    return _run_here(call.output, name, arguments, out=out, master=master or "local[2]")
+
+
+def build_job_arguments(**options: str | bool) -> dict[str, str]:
+    """Return the arguments of the job for options that were given, without hyphens in front."""
+    return {
+        name.replace("_", "-"): str(value).lower() if value is True else str(value)
+        for name, value in options.items()
+        if value
+    }
+
+
+def _run_here(
+    output: Output, name: str, arguments: Mapping[str, str], *, out: Path | None, master: str
+) -> Mapping[str, Any]:
+    """Run the job on this machine. Raises CommandFailed."""
+    from lakeferry.local import export, results
     from lakeferry.local.target import require_writable
 
-    if dry_run and out:
+    if "dry-run" in arguments and out:
         raise CommandFailed(
             "USAGE", "--dry-run publishes nothing, so --out has nothing to copy", "Give one of them"
         )
-    arguments = ["--export", name, "--as-of", as_of, "--table", table, "--dry-run", str(dry_run).lower()]
-    arguments += ["--accept-fewer-events", str(accept_fewer_events).lower()]
-    arguments += ["--accept-window-change", str(accept_window_change).lower()]
-    arguments += ["--complete-until", complete_until] if complete_until else []
-    output = call.output
+    words = ["--export", name]
+    for argument, value in arguments.items():
+        words += [f"--{argument}", value]
     if out:
         require_writable(out)
     with open_target() as target, export.open_spark(output, master):
         output.info(f"Working in {target.source}")
-        record = export.run(output, target, arguments, "export")
+        record = export.run(output, target, words, "export")
         files = export.download(target, record, out) if out else []
     _report_run(output, target, record, files)
-    if failure := export.find_failure(record):
+    if failure := results.find_failure(record):
         raise failure
     return {"source": target.source, **attrs.asdict(record)}
 
 
 def _report_run(output: Output, target: ExportTarget, record: RunRecord, files: Sequence[Path]) -> None:
     """Print what became of each window, and where the record and the copied files are."""
-    from lakeferry.local import export
+    from lakeferry.local import results
     from lakeferry.local.target import shorten_path
 
     if not record.windows:
         output.print("Nothing to do: every closed window is published and final.")
-    output.table(["export", "window", "state", "rows", "totals"], export.summarize(record))
-    for line in export.describe_left_out(record):
+    output.table(["export", "window", "state", "rows", "totals"], results.summarize(record))
+    for line in results.describe_left_out(record):
         output.print(line)
-    for note in export.list_notes(record):
+    for note in results.list_notes(record):
         output.print(note)
     if record.windows_left:
         output.print(

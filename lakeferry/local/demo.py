@@ -30,6 +30,7 @@ from glue_jobs.runs import RunRecord
 from glue_jobs.session import start
 from lakeferry.errors import CommandFailed
 from lakeferry.local import export as exporting
+from lakeferry.local import results
 from lakeferry.local.demo_aws import TABLEFLOW_BUCKET, start_fresh_demo
 from lakeferry.local.judge import open_judge
 from lakeferry.local.target import ExportTarget, require_writable, shorten_path
@@ -267,14 +268,14 @@ def _as_of(options: DemoOptions, contract: Contract, source: Source) -> datetime
 def _report(output: Output, options: DemoOptions, records: list[RunRecord], seconds: float) -> dict[str, Any]:
     rows: list[list[str]] = []
     for record in records:
-        rows += exporting.summarize(record)
+        rows += results.summarize(record)
     output.print("")
     output.table(["export", "window", "state", "rows", "totals"], rows)
     for record in records:
-        for line in exporting.describe_left_out(record):
+        for line in results.describe_left_out(record):
             output.print(line)
     for record in records:
-        for note in exporting.list_notes(record):
+        for note in results.list_notes(record):
             output.print(note)
     output.print(f"\n{seconds:.0f} s.")
     shown: list[tuple[str, str]] = []
@@ -290,7 +291,7 @@ def _report(output: Output, options: DemoOptions, records: list[RunRecord], seco
         output.print(f"Open {shorten_path(report)} in a browser.")
     output.print(f"Next: {find_program_name()} query {shlex.quote(_build_example_query(options))}")
     for record in records:
-        if failure := exporting.find_failure(record):
+        if failure := results.find_failure(record):
             raise failure
     return {
         "out": str(options.out),

@@ -1,4 +1,4 @@
-"""Run an export for a command: show progress, copy the files, and describe the run's record."""
+"""Run an export for a command: show progress, and copy the files."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from decimal import Decimal
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -25,18 +24,6 @@ from lakeferry.local import spark as local_spark
 from lakeferry.local.target import ExportTarget
 from lakeferry.output import Output
 from stacks.assets import BuildFailed, build_glue_zip
-
-#: Labels of the states of a window.
-STATES = {
-    "published": "published",
-    "unchanged": "unchanged",
-    "superseded": "superseded by a newer run",
-    "skipped": "empty, skipped",
-    "incomplete": "waiting for data",
-    "dry_run": "dry run",
-    "blocked": "blocked",
-    "failed": "failed",
-}
 
 
 @contextmanager
@@ -159,74 +146,6 @@ def _has_bytes(path: Path, sha256: str) -> bool:
         return False
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest() == sha256
-
-
-def summarize(record: RunRecord) -> list[list[str]]:
-    """Return export, window, state, rows and totals of each window."""
-    lines = []
-    for window in sorted(record.windows, key=lambda window: str(window["window"])):
-        rows = f"{window['rows']['rows']:,}" if "rows" in window else ""
-        totals = _format_headline(window) or str(window.get("reason") or "")
-        lines.append([record.export, str(window["window"]), STATES[window["state"]], rows, totals])
-    return lines
-
-
-def describe_left_out(record: RunRecord) -> list[str]:
-    """Describe for each window how many events or lines did not become rows, and why."""
-    windows = sorted(record.windows, key=lambda window: str(window["window"]))
-    counted = [
-        (window["window"], _describe_left_out(window["rows"])) for window in windows if "rows" in window
-    ]
-    return [f"{record.export} {label} left out: {' · '.join(counts)}" for label, counts in counted if counts]
-
-
-def _describe_left_out(rows: dict[str, Any]) -> list[str]:
-    if rows["withheld"]:
-        return ["the only group, which is too small to be shown"]
-    events = rows["events"]
-    lines = rows["lines"]
-    counts = [
-        (events["duplicates"], "duplicates"),
-        (events["filtered"], "filtered events"),
-        (events["invalid_event_time"], "events without a valid time"),
-        (events["null_key"], "events without a key"),
-        (lines["filtered"], "filtered lines"),
-        (lines["suppressed"], "lines of groups too small to be shown"),
-        # Events of other windows are no loss, but they explain an empty file.
-        (0 if rows["rows"] else events["outside_window"], "events of other windows"),
-    ]
-    return [f"{kind} {count:,}" for count, kind in counts if count]
-
-
-def list_notes(record: RunRecord) -> list[str]:
-    """Return the notes of the manifests: texts that were cut, bytes that were replaced."""
-    lines: list[str] = []
-    for window in record.windows:
-        lines += [f"{record.export} {window['window']}: {note}" for note in window.get("notes", [])]
-    return lines
-
-
-def find_failure(record: RunRecord) -> CommandFailed | None:
-    """Return the error of a run whose windows failed, were blocked or are all waiting."""
-    bad = [window for window in record.windows if window.get("exit_code")]
-    if bad:
-        worst = max(bad, key=lambda window: int(window["exit_code"]))
-        return CommandFailed(worst["code"], worst["reason"], worst["remedy"], details=record.windows)
-    if record.windows and all(window["state"] == "incomplete" for window in record.windows):
-        return CommandFailed("EXPORT-LATER", str(record.windows[0]["reason"]))
-    return None
-
-
-def _format_headline(window: dict[str, Any]) -> str:
-    figures = []
-    for total in window.get("headline", []):
-        title = total["title"].lower()
-        unit = total["unit"]
-        figure = f"{title} {Decimal(total['total']):,}"
-        if unit and unit.lower() not in title:
-            figure += f" {unit}"
-        figures.append(figure)
-    return " · ".join(figures)
 
 
 @contextmanager

@@ -25,6 +25,7 @@ from simulators.core import control
 from tests.support.command import Clone
 from tests.support.deployment_kit import Newcomer, bootstrap
 from tests.support.existing_tables import BUCKET, DATABASE, Owner
+from tests.support.promises import promised
 
 pytestmark = [pytest.mark.deep, pytest.mark.timeout(2400)]
 STAGE = "shop"
@@ -153,6 +154,38 @@ def test_the_schedule_publishes_a_file(analyst):
     text = gzip.decompress(content) if key.endswith(".gz") else content
     rows = list(csv.DictReader(io.StringIO(text.decode("utf-8-sig"))))
     assert len(rows) == manifest["rows"]["lines"]["delivered"] > 100
+
+
+def test_a_missing_window_is_published_by_a_command(analyst):
+    """The schedule ran when only the first of the two weeks was over."""
+    words = ("weekly_sales", "--stage", STAGE, "--windows", "2026-W46..W47")
+    document = analyst.call("export", "backfill", *words)
+    assert document.keys() == promised("export backfill")
+    assert [(window["window"], window["state"]) for window in document["windows"]] == [
+        ("2026-W47", "published")
+    ]
+    (run,) = document["runs"]
+    assert (run["state"], run["asked"]) == ("done", {"windows": "2026-W47", "only": "missing"})
+    assert analyst.call("export", "backfill", *words)["runs"] == []
+
+
+def test_published_windows_are_computed_again_by_a_command(analyst):
+    words = ("weekly_sales", "--stage", STAGE, "--windows", "2026-W46..W47")
+    document = analyst.call("export", "restate", *words)
+    assert [(window["window"], window["state"], window["generation"]) for window in document["windows"]] == [
+        ("2026-W46", "unchanged", 1),
+        ("2026-W47", "unchanged", 1),
+    ]
+
+
+def test_the_job_is_run_by_a_command_which_ends_with_its_record(analyst):
+    document = analyst.call("export", "run", "weekly_sales", "--stage", STAGE, "--windows", "2026-W47")
+    assert document.keys() == promised("export run")
+    assert [(window["window"], window["state"]) for window in document["windows"]] == [
+        ("2026-W47", "unchanged")
+    ]
+    refused = analyst.call("export", "run", "weekly_sales", "--stage", STAGE, "--windows", "2026-W44", code=2)
+    assert (refused["code"], "to 2026-10-26, and deploy" in refused["message"]) == ("EXP-WINDOWS", True)
 
 
 def test_status_shows_what_can_be_seen_without_a_key(analyst):

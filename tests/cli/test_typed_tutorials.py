@@ -75,7 +75,7 @@ def test_it_is_deployed_and_the_first_file_is_there(analyst):
     analyst.type("lakeferry doctor")
     analyst.type("lakeferry plan")
     analyst.type("lakeferry deploy", [("Type yes", "yes\n")])
-    analyst.type("aws glue start-job-run")
+    assert "published" in analyst.type("lakeferry export run weekly_sales --stage shop")
     shown = analyst.type("lakeferry status")
     assert "weekly_sales" in shown
     assert analyst.commands == []

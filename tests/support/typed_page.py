@@ -77,14 +77,10 @@ class Reader:
         options = dict(zip(words[::2], words[1::2], strict=True))
         options.pop("--region", None)
         client: Any = self.user.ctx.client(service)
-        if operation == "create-secret":
-            file = options["--secret-string"].removeprefix("file://")
-            answer = client.create_secret(Name=options["--name"], SecretString=json.dumps(self.files[file]))
-            return str(answer["ARN"])
-        assert operation == "start-job-run"
-        arguments = json.loads(options["--arguments"])
-        answer = client.start_job_run(JobName=options["--job-name"], Arguments=arguments)
-        return str(answer["JobRunId"])
+        assert operation == "create-secret"
+        file = options["--secret-string"].removeprefix("file://")
+        answer = client.create_secret(Name=options["--name"], SecretString=json.dumps(self.files[file]))
+        return str(answer["ARN"])
 
     @property
     def _environment(self) -> dict[str, str]:

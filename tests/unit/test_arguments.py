@@ -67,6 +67,8 @@ def test_all_arguments():
         "tableflow-secret": "shop/tableflow",
         "catalog-uri": "https://example.com/iceberg",
         "proxy": "http://proxy.example.com:3128",
+        "windows": "2026-W40..W44",
+        "only": "missing",
     }
     assert more.keys() | {*REQUIRED_ARGUMENTS} == ARGUMENTS.keys()
     assert more.keys() == DEFAULT_ARGUMENTS.keys()
@@ -185,3 +187,12 @@ def test_each_mistake(word, what):
 def test_a_clock_that_is_slightly_behind_is_accepted():
     found = parse([*LEAST, "--as-of=2026-11-16T07:05:00Z"], now=NOW)
     assert found.as_of == NOW + timedelta(minutes=5)
+
+
+def test_which_of_the_windows_is_a_word_and_needs_windows():
+    asked = parse([*LEAST, "--windows", "2026-W40..W44", "--only", "published"], now=NOW)
+    assert (asked.windows, asked.only) == ("2026-W40..W44", "published")
+    assert parse(LEAST, now=NOW).windows == ""
+    wrong = problems_of(*LEAST, "--windows", "2026-W40", "--only", "old")
+    assert wrong == "--only is 'old'; say missing or published"
+    assert problems_of(*LEAST, "--only", "missing") == "--only needs --windows"

@@ -10,7 +10,7 @@ import attrs
 import pytest
 
 from glue_jobs.runs import RunRecord
-from lakeferry.local import demo, export
+from lakeferry.local import demo, results
 from tests.support import samples
 
 NOON = datetime(2026, 11, 16, 12, tzinfo=UTC)
@@ -25,7 +25,7 @@ def window(rows, label="2026-W46"):
 
 
 def test_windows_are_shown_in_order_of_time_whatever_order_they_were_published_in():
-    rows = export.summarize(
+    rows = results.summarize(
         record(*(window(samples.counts(1), label) for label in ("2026-W46", "2026-W44", "2026-W45")))
     )
     assert [row[1] for row in rows] == ["2026-W44", "2026-W45", "2026-W46"]
@@ -39,7 +39,7 @@ def test_every_reason_for_missing_rows_is_counted():
         "lines": rows["lines"] | {"filtered": 4, "suppressed": 38},
         "groups": {"shown": 5, "suppressed": 2},
     }
-    assert export.describe_left_out(record(window(rows), window(samples.counts(3), "2026-W45"))) == [
+    assert results.describe_left_out(record(window(rows), window(samples.counts(3), "2026-W45"))) == [
         "weekly_sales 2026-W46 left out: duplicates 1,061 · filtered events 23 · events without a valid "
         "time 2 · events without a key 1 · filtered lines 4 · lines of groups too small to be shown 38"
     ]
@@ -56,12 +56,12 @@ def test_every_reason_for_missing_rows_is_counted():
     ],
 )
 def test_an_empty_file_has_a_reason(rows, why):
-    assert export.describe_left_out(record(window(rows))) == [f"weekly_sales 2026-W46 left out: {why}"]
+    assert results.describe_left_out(record(window(rows))) == [f"weekly_sales 2026-W46 left out: {why}"]
 
 
 def test_a_window_that_failed_has_no_counts():
     failed = {"window": "2026-W46", "state": "failed", "reason": "x", "exit_code": 1}
-    assert export.describe_left_out(record(failed)) == []
+    assert results.describe_left_out(record(failed)) == []
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,9 @@ from datetime import UTC, date, datetime, timedelta
 import pytest
 
 from config.exports.contract import WindowRule
+from config.exports.windows import list_closed_windows
 from glue_jobs import runs
-from glue_jobs.export import plan
+from glue_jobs.export import plan, plan_asked
 
 DAY = timedelta(days=1)
 FIRST = date(2026, 11, 1)
@@ -169,3 +170,27 @@ def test_windows_begin_at_the_contracts_first_day_in_its_zone():
     berlin = rule(zone="Europe/Berlin", first=date(2026, 11, 3))
     assert planned(berlin, datetime(2026, 11, 3, 22, 59, tzinfo=UTC)) == []
     assert planned(berlin, datetime(2026, 11, 3, 23, tzinfo=UTC)) == [3]
+
+
+def planned_asked(numbers, only="", settled=(), tried=None):
+    asked = [
+        window for window in list_closed_windows(rule(), NIGHT + 9 * DAY) if window.label in days(*numbers)
+    ]
+    found = plan_asked(asked, only, settled=set(days(*settled)), tried=tried or {})
+    return [int(window.label[-2:]) for window in found]
+
+
+def test_a_run_that_is_asked_for_windows_takes_these_only_oldest_first_however_old_they_are():
+    assert planned_asked((2, 3, 4)) == [2, 3, 4]
+    assert planned_asked((2, 3, 4), settled=(3, 9)) == [2, 3, 4]
+
+
+def test_of_these_it_takes_the_missing_or_the_published_ones():
+    assert planned_asked((2, 3, 4, 5), "missing", settled=(1, 3)) == [2, 4, 5]
+    assert planned_asked((2, 3, 4, 5), "published", settled=(1, 3)) == [3]
+    assert planned_asked((2,), "published") == []
+
+
+def test_windows_that_failed_come_after_the_others_that_it_is_asked_for():
+    tried = dict(zip(days(2, 4), ("run-2", "run-1"), strict=True))
+    assert planned_asked((2, 3, 4, 5), tried=tried) == [3, 5, 4, 2]
