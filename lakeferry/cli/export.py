@@ -64,6 +64,15 @@ AcceptWindowChange = Annotated[
 CompleteUntil = Annotated[
     str, typer.Option(help="State that the table has all events that Kafka received before this time.")
 ]
+AsOf = Annotated[
+    str,
+    typer.Option(
+        help=(
+            "Publish windows that ended by this time, for instance 2026-11-16T06:00:00Z. With --stage, the "
+            "default is now."
+        )
+    ),
+]
 DeployedStage = Annotated[
     str | None,
     typer.Option(
@@ -85,15 +94,7 @@ def run(
         ),
     ],
     deployed: DeployedStage = None,
-    as_of: Annotated[
-        str,
-        typer.Option(
-            help=(
-                "Publish windows that ended by this time, for instance 2026-11-16T06:00:00Z. With --stage, "
-                "the default is now."
-            )
-        ),
-    ] = "",
+    as_of: AsOf = "",
     windows: Annotated[
         str,
         typer.Option(
@@ -278,14 +279,38 @@ def _report_contract(output: Output, file: Path, contract: Contract, treated: Se
     app,
     "list",
     json_keys={
-        "exports": "Name, title and topic of each export.",
+        "exports": (
+            "Name, title and topic of each export. With --stage also: version, cron, zone, last (id, began, "
+            "state), next_run, windows (window, state, generation, rows; the newest first), older (how many "
+            "windows are not listed), missing (all windows without a file, as ranges)."
+        ),
         "broken": "Names of contracts with mistakes.",
     },
 )
-def listed(call: CommandContext) -> Mapping[str, Any]:
-    """List the exports in project/exports/."""
+def listed(
+    call: CommandContext,
+    *,
+    deployed: Annotated[
+        str | None,
+        typer.Option(
+            "--stage",
+            help="List the exports of this deployment stage, with their runs and windows.",
+            autocompletion=complete_stages,
+        ),
+    ] = None,
+    everything: Annotated[
+        bool, typer.Option("--all", help="List all windows of --stage, instead of the ten newest.")
+    ] = False,
+) -> Mapping[str, Any]:
+    """List the exports in project/exports/ or, with --stage, those of a deployment with their windows."""
     from config.exports import contracts
 
+    if deployed:
+        from lakeferry.exports.listing import list_exports
+
+        return list_exports(call.output, deployed, everything=everything)
+    if everything:
+        raise CommandFailed("USAGE", "--all needs --stage", "Give --stage too")
     found, broken = contracts.load_all()
     rows = [[c.name, c.title, c.source.topic, c.window.every.replace("_", " "), c.grain] for c in found]
     call.output.table(["export", "title", "topic", "window", "grain"], rows)

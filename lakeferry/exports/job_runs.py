@@ -156,6 +156,20 @@ def find_active_run(export: DeployedExport) -> str:
     return active[0] if active else ""
 
 
+def read_last_run(export: DeployedExport) -> EndedRun | None:
+    """Return the run that started last, which may be in progress, without its record. None if there is none.
+
+    Raises CommandFailed.
+    """
+    with translate_aws_errors(f"listing runs of job {export.job}"):
+        answer = export.ctx.client("glue").get_job_runs(JobName=export.job, MaxResults=20)
+    if not answer["JobRuns"]:
+        return None
+    run = max(answer["JobRuns"], key=lambda job_run: job_run["StartedOn"])
+    job_run = outcome.JobRun(run["Id"], run["StartedOn"].astimezone(UTC), run.get("ErrorMessage") or "")
+    return EndedRun(job_run, str(run["JobRunState"]), None)
+
+
 def _try_to_start(export: DeployedExport, arguments: dict[str, str]) -> str:
     """Return the id of the run, "" if another one is in progress. Raises ClientError, BotoCoreError."""
     try:

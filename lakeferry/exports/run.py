@@ -213,7 +213,7 @@ def _report_next(output: Output, export: DeployedExport, record: RunRecord) -> N
         output.print(f"The run did not begin {record.windows_left} more windows.")
         output.print(f"Next: run the same command again, or wait for the next scheduled run of {export.name}")
         return
-    output.print(f"Next: `{name} status --stage {export.ctx.stage}` shows when the export runs again")
+    output.print(f"Next: `{name} export list --stage {export.ctx.stage}` lists its windows")
 
 
 def _describe_next(export: DeployedExport, only: str) -> str:
@@ -221,7 +221,7 @@ def _describe_next(export: DeployedExport, only: str) -> str:
     name = find_program_name()
     return (
         f"The range is done: its {only} windows are {changed}.\n"
-        f"Next: `{name} status --stage {export.ctx.stage}` shows when the export runs again"
+        f"Next: `{name} export list --stage {export.ctx.stage}` lists its windows"
     )
 
 

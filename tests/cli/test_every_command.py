@@ -157,6 +157,7 @@ IGNORED = {
     "export run weekly_sales --stage prod --out copies": "--out",
     "export run weekly_sales --stage prod --master local[4]": "--master",
     "export run weekly_sales": "--as-of",
+    "export list --all": "--stage",
     "export check mine.toml --stage prod": "every stage",
     "destroy --yes": "lakeferry destroy --confirm STAGE",
     "query 'SELECT 1' --yes": "never prompts",

@@ -349,6 +349,39 @@ def test_an_interrupt_stops_watching_and_the_run_goes_on(job):
     assert job.runs()[-1]["JobRunState"] == "SUCCEEDED"
 
 
+def manifest(job, label, **more):
+    document = {"status": "complete", "generation": 1, "rows": {"rows": 1234}, **more}
+    key = f"exports/{EXPORT}/manifests/{label}.json"
+    job.s3.put_object(Bucket=job.bucket, Key=key, Body=json.dumps(document).encode())
+
+
+def test_exports_are_listed_with_their_runs_and_the_state_and_generation_of_windows(job):
+    manifest(job, "2026-11-13")
+    manifest(job, "2026-11-15", status="incomplete", generation=3)
+    job.settle("2026-11-14", folder="skipped")
+    job.plan(said())
+    assert call("export", "run", EXPORT)[0] == 0
+    code, document = call("export", "list", "--all")
+    assert (code, document.keys()) == (0, promised("export list"))
+    (export,) = document["exports"]
+    assert (export["name"], export["version"], export["cron"]) == (EXPORT, 1, "15 1,9 * * ? *")
+    assert (export["last"]["id"], export["last"]["state"]) == (job.runs()[-1]["Id"], "SUCCEEDED")
+    assert export["missing"].startswith("2026-11-16..")
+    assert export["next_run"]
+    oldest = [list(window.values()) for window in export["windows"][-4:]]
+    assert oldest == [
+        ["2026-11-16", "missing", None, None],
+        ["2026-11-15", "incomplete", 3, 1234],
+        ["2026-11-14", "skipped", None, None],
+        ["2026-11-13", "complete", 1, 1234],
+    ]
+    (limited,) = call("export", "list")[1]["exports"]
+    assert (len(limited["windows"]), limited["older"]) == (10, len(export["windows"]) - 10)
+    printed = CliRunner().invoke(app, ["export", "list", "--stage", "dev"]).stdout.splitlines()
+    assert any(line.endswith("older windows: --all lists them") for line in printed)
+    assert f"export backfill {EXPORT} --stage dev --windows 2026-11-16.." in printed[-1]
+
+
 def start_watching():
     words = [sys.executable, "-m", "lakeferry", "export", "run", EXPORT, "--stage", "dev", "--json"]
     return subprocess.Popen(

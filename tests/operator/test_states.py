@@ -667,3 +667,19 @@ def test_the_role_for_ci_removes_the_protection_of_the_deployments_stacks_only(d
     for name in names:
         root.update_termination_protection(StackName=name, EnableTerminationProtection=False)
         root.delete_stack(StackName=name)
+
+
+@pytest.mark.slow
+def test_the_role_for_ci_starts_and_stops_runs_of_the_deployments_jobs_only(deployed, deployer):
+    root = boto3.client("glue")
+    names = f"{deployed.ctx.deployment.prefix}-any", "job-of-somebody-else"
+    for name in names:
+        command = {"Name": "glueetl", "ScriptLocation": "s3://none/script.py"}
+        root.create_job(Name=name, Role="arn:aws:iam::000000000000:role/none", Command=command)
+    role = deployer().ctx.client("glue")
+    run = role.start_job_run(JobName=names[0])["JobRunId"]
+    role.batch_stop_job_run(JobName=names[0], JobRunIds=[run])
+    with pytest.raises(ClientError, match="AccessDenied"):
+        role.start_job_run(JobName=names[1])
+    for name in names:
+        root.delete_job(JobName=name)
