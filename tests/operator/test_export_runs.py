@@ -205,6 +205,7 @@ BLOCKED = {"state": "blocked", "reason": "EXP-CHECK-BLOCKED  a price is negative
 NO_TABLE = {"state": "failed", "reason": "EXP-TABLE-MISSING  there is no table. Look"}
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(
     ("record", "reason", "code", "exit_code"),
     [
@@ -242,6 +243,7 @@ def test_missing_windows_are_published_in_as_many_runs_as_that_takes(job):
     assert (len(result["runs"]), result["left"]) == (3, [])
 
 
+@pytest.mark.slow
 def test_published_windows_are_computed_again_and_only_these(job):
     job.settle("2026-11-14", "2026-11-16")
     job.plan(said(window("2026-11-14", generation=2), window("2026-11-16", "unchanged")))
@@ -269,6 +271,7 @@ def test_a_range_with_nothing_to_do_starts_no_run_and_names_the_other_command(jo
     assert job.runs() == before
 
 
+@pytest.mark.slow
 def test_a_run_that_fails_as_a_whole_ends_the_range_which_can_be_continued(job):
     job.plan(said(window("2026-11-13"), left=1))
     job.plan(None, reason="EXP-CONTRACT  title is missing. Correct the contract")
@@ -319,6 +322,7 @@ def test_a_second_run_is_refused_while_one_is_in_progress(job):
     assert call("export", "run", EXPORT)[0] == 0
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(("state", "code"), [("STOPPED", "EXP-CANCELLED"), ("TIMEOUT", "EXP-TIME-LIMIT")])
 def test_a_run_that_somebody_or_glue_ends_is_no_success(job, stand_ins, state, code):
     job.plan(said(window("2026-11-13")), waits=True)

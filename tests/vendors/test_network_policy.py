@@ -52,6 +52,7 @@ def test_without_it_the_error_says_what_to_create_and_where_to_name_it(account):
     assert "network_policy under [snowflake]" in failed.value.remedy
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("policy", ["OTHER", "NOT_THERE"])
 def test_a_policy_that_the_deployers_role_does_not_own_is_named(account, policy):
     account, properties = account

@@ -15,6 +15,7 @@ EVERY = 5
 MINIMUM = 6
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("headers", [True, False])
 def test_all_resources_are_created_with_few_extra_calls(headers):
     org = Organization()

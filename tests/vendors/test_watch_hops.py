@@ -41,6 +41,9 @@ from tests.support.lake_environment import NAMESPACE, Lakeside
 from tests.support.snowflake_environment import deployer_key
 from tests.support.vendor_environment import STEADY
 
+#: The tables and their readers at both vendors take long to create.
+pytestmark = pytest.mark.slow
+
 HOUR = 3600.0
 READER_GRANTS = [
     grant for grant in contract.SNOWFLAKE_GRANTS if grant.role == "reader" and grant.on != "WAREHOUSE"
@@ -298,7 +301,6 @@ def test_a_record_of_this_hour_makes_a_topic_new(org):
     assert KafkaTopics(lambda: plane(org), org.where["cluster_id"], org.clock.time).age("orders") == 0
 
 
-@pytest.mark.slow
 def test_a_key_without_access_to_metrics_fails_for_each_topic_with_one_call(org):
     org.wire.calls.clear()
     watch = KafkaTopics(lambda: plane(org, "kafka-key"), org.where["cluster_id"], org.clock.time)
@@ -308,7 +310,6 @@ def test_a_key_without_access_to_metrics_fails_for_each_topic_with_one_call(org)
     assert len([call for call in org.wire.calls if "metrics" in call.path]) == 1
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "fault", [{"fault": "error", "status": 503}, {"fault": "error", "status": 403}, {"fault": "cut"}]
 )
