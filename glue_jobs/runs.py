@@ -155,14 +155,14 @@ def run_key(export: str, run_id: str) -> str:
 
 
 def may_be_removed(
-    bucket: Bucket, export: str, run_id: str, window: str, now: datetime, *, is_replaced: bool
+    bucket: Bucket, export: str, run_id: str, window: str, now: datetime, *, replaced_at: datetime | None
 ) -> bool:
     """Return whether files that a run left in a window, and that no manifest names, may be removed.
 
     They are kept if the run's record says that it published the window, because somebody deleted the
     manifest. They are also kept if the run has just ended or died, and it isn't known whether it published
-    the window: S3 may still write the manifest. With `is_replaced`, a later run has published the window, so
-    S3 refuses this write.
+    the window: S3 may still write the manifest. If the run ended before `replaced_at`, when another one
+    published the window, S3 refuses this write.
     """
     stored = bucket.read_json(run_key(export, run_id))
     if stored is None:
@@ -172,11 +172,12 @@ def may_be_removed(
         return False
     if not _is_over(record, now):
         return False
-    if is_replaced or window not in _find_unsure(record):
+    if window not in _find_unsure(record):
         return True
     # A dead run has no end until another one finds it dead.
-    ended = record["ended_at"] or record["expires_at"]
-    return datetime.fromisoformat(ended) + _GRACE <= now
+    ended = datetime.fromisoformat(record["ended_at"] or record["expires_at"])
+    is_refused = replaced_at is not None and ended <= replaced_at
+    return is_refused or ended + _GRACE <= now
 
 
 def _find_unsure(record: dict[str, Any]) -> set[str]:

@@ -15,7 +15,7 @@ from typing import Final
 
 from config.exports import contracts
 from config.exports.allowed_functions import ICEBERG_FIELDS, KAFKA_FIELDS, RECORD_KEY, WINDOW_FIELDS
-from config.exports.analysis import Analysis, analysable, did_you_mean
+from config.exports.analysis import Analysis, AnalysisFinding, analysable, did_you_mean
 from config.exports.contract import Column, Contract
 from config.exports.topic_schema import REVIEWED_TAGS, TAGS, UNTAGGED, TopicSchema
 from config.toml_model import Rule, read_text
@@ -39,6 +39,10 @@ _AMBIGUOUS = (
 _LITERAL: Final = re.compile(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"")
 _NAME: Final = re.compile(r"(?<![\w.])[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*+(?!\w|\s*\()")
 _COUNT: Final = re.compile(r"\s*count\s*\([^()]*\)\s*", re.IGNORECASE)
+#: A `*` that stands for fields. Between two values it multiplies.
+_STAR: Final = re.compile(r"(?:^|[(,.])\s*\*")
+_COUNTED_ROWS: Final = re.compile(r"\bcount\s*\(\s*\*\s*\)", re.IGNORECASE)
+_NAME_FIELDS: Final = "`*` stands for all fields, also for personal ones. Name the fields that you need"
 
 
 class NotJudged:
@@ -54,8 +58,9 @@ Judge = Callable[[Contract, TopicSchema], Analysis]
 def read_by_names(contract: Contract, schema: TopicSchema) -> Analysis:
     """Take each name in an expression for the field of this name. It is a judge for callers without Spark.
 
-    It finds no mistake in an expression, and may name a field that the expression doesn't use.
+    It refuses `*` and finds no other mistake, and may name a field that the expression doesn't use.
     """
+    findings = []
     reads: dict[str, list[str]] = {}
     counts = []
     for index, column in enumerate(contract.column):
@@ -63,19 +68,29 @@ def read_by_names(contract: Contract, schema: TopicSchema) -> Analysis:
             if not text:
                 continue
             key = f"column[{index}].{kind}"
-            names = _NAME.findall(_LITERAL.sub("''", text).replace("`", ""))
+            code = _LITERAL.sub("''", text).replace("`", "")
+            if _STAR.search(_COUNTED_ROWS.sub("", code)):
+                findings.append(AnalysisFinding(key, column.name, _NAME_FIELDS, "EXP-EXPRESSION"))
+            names = _NAME.findall(code)
             fields = [_find_named_field(name, contract, schema) for name in names]
             reads[key] = list(dict.fromkeys(field for field in fields if field))
             if _COUNT.fullmatch(text):
                 counts.append(key)
-    return Analysis([], reads, counts)
+    return Analysis(findings, reads, counts)
 
 
 def _find_named_field(name: str, contract: Contract, schema: TopicSchema) -> str | None:
-    """Return the field that a name in an expression begins with."""
-    parts = name.split(".")
+    """Return the field that a name in an expression begins with. Spark ignores the case of letters."""
+    lowered = name.lower()
+    if contract.explode:
+        alias = contract.explode.alias.lower()
+        if lowered.partition(".")[0] == alias:
+            lowered = f"{contract.explode.array}[]".lower() + lowered.removeprefix(alias)
+    known = (*schema.fields, *KAFKA_FIELDS, *WINDOW_FIELDS, RECORD_KEY)
+    spellings = {field.lower(): field for field in known}
+    parts = lowered.split(".")
     prefixes = [".".join(parts[:length]) for length in range(len(parts), 0, -1)]
-    return next(filter(None, (_resolve(prefix, contract, schema) for prefix in prefixes)), None)
+    return next((spellings[prefix] for prefix in prefixes if prefix in spellings), None)
 
 
 def check_file(path: Path, schema: TopicSchema, judge: Judge | NotJudged) -> Contract:

@@ -34,9 +34,9 @@ class Source:
     min_event_date: date | None = setting(
         "The first valid day of events, in UTC or, for a local-timestamp or a date, in the window's zone. An "
         "event before it, or more than a day after the table's last commit, has no valid time. A date is as "
-        "early as the midnight with which it begins. The default is "
-        "the day two years before the first window: an earlier time is most often one that was never set, "
-        "or that has another unit than its field says.",
+        "early as the midnight with which it begins. The default is the day two years before the first "
+        "window: an earlier time is most often one that was never set, or that has another unit than its "
+        "field says.",
         default=None,
     )
     max_invalid_percent: int = setting(

@@ -22,12 +22,14 @@ def clean_window(
 
     `current` is the window's manifest, and `left` has what each run left, by its id.
     """
-    is_replaced = current is not None and current["run_id"] == own_run
+    replaced_at = None
+    if current is not None and current["run_id"] == own_run:
+        replaced_at = datetime.fromisoformat(current["published_at"])
     kept_runs = {own_run} | (_list_runs(current) if current else set())
     removed = []
     for run_id in sorted(left.keys() - kept_runs):
         may_be_removed = runs.may_be_removed(
-            location.bucket, location.export, run_id, location.window, now, is_replaced=is_replaced
+            location.bucket, location.export, run_id, location.window, now, replaced_at=replaced_at
         )
         if may_be_removed:
             remove(location, left[run_id])

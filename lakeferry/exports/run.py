@@ -103,7 +103,7 @@ def run_range(
             failure = CommandFailed("EXPORT-STOPPED", message)
         _report_runs(output, export, result.runs)
         if failure:
-            raise _with_rest(export, failure, result, windows, only)
+            raise _add_way_to_continue(export, failure, result, windows, only)
         output.print(_describe_next(export, only))
         return _build_document(stage, name, windows, result)
 
@@ -141,7 +141,7 @@ def _find_failure(export: DeployedExport, result: RangeResult) -> CommandFailed 
     return results.find_failure(attrs.evolve(last.record, windows=result.windows))
 
 
-def _with_rest(
+def _add_way_to_continue(
     export: DeployedExport, failure: CommandFailed, result: RangeResult, windows: str, only: str
 ) -> CommandFailed:
     """Return the error with how to continue, if windows are left."""

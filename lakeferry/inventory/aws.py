@@ -170,7 +170,7 @@ class _Listing:
         """
         proved: set[str] = set()
         for stack in self.history.current if self._shared_bucket else ():
-            states = [known.state for known in read_known(self.ctx, stack) if known.state]
+            states = [resource.state for resource in read_known(self.ctx, stack) if resource.state]
             proved |= list_own_tables(states, self._shared_bucket)
         return frozenset(proved)
 

@@ -79,8 +79,8 @@ class Rotation:
         return self._revoke(context, strategy, include_in_grace=True)
 
     def revoke_expired(self, secret_ids: Sequence[str]) -> dict[str, Any]:
-        """Revoke replaced keys whose grace period is over. A secret whose rotation began in
-        the last 24 hours is left for the next call.
+        """Revoke replaced keys whose grace period is over. A secret whose rotation began in the
+        last 24 hours is left for the next call.
 
         An error of one secret doesn't stop the others. At the end, raises the first LakeferryError.
         """

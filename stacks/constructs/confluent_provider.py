@@ -57,8 +57,8 @@ class ConfluentProvider(VendorProvider):
             scope, f"{id}Secrets", runtime=runtime, purpose="Encrypts the keys of Confluent Cloud"
         )
         brought: list[Statement] = []
-        for what, secret in brought_keys:
-            brought += may_read_secret(scope, what, name_secret_arn(scope, secret))
+        for purpose, secret in brought_keys:
+            brought += may_read_secret(scope, purpose, name_secret_arn(scope, secret))
         self._may_read_cloud_key = may_read_secret(
             scope, "CloudKey", name_secret_arn(scope, cloud_key_secret)
         )
@@ -119,5 +119,5 @@ class ConfluentProvider(VendorProvider):
 
 
 def _require_secret_names(cloud_key_secret: str, brought_keys: Sequence[tuple[str, str]]) -> None:
-    named = {f"brought_keys {what}": (validation.SECRET_NAME, secret) for what, secret in brought_keys}
+    named = {f"brought_keys {purpose}": (validation.SECRET_NAME, secret) for purpose, secret in brought_keys}
     require_forms(cloud_key_secret=(validation.SECRET_NAME, cloud_key_secret), **named)

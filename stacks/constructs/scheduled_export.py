@@ -165,19 +165,19 @@ class ExportBucket(Construct):
         in the same bucket.
         """
         stack = Stack.of(self)
-        for other in self.node.root.node.find_all():
-            if not isinstance(other, ExportJobs):
+        for jobs in self.node.root.node.find_all():
+            if not isinstance(jobs, ExportJobs):
                 continue
-            if other.prefix == names and Stack.of(other).environment == stack.environment:
+            if jobs.prefix == names and Stack.of(jobs).environment == stack.environment:
                 raise BadProps(
-                    f"{self.node.path}: {other.node.path} has jobs and logs with the names {names}-… "
-                    f"already. Create the exports in stack {Stack.of(other).node.path} with its "
+                    f"{self.node.path}: {jobs.node.path} has jobs and logs with the names {names}-… "
+                    f"already. Create the exports in stack {Stack.of(jobs).node.path} with its "
                     "ExportBucket, or use a Runtime with another project or stage"
                 )
-            taken = other.lake.prefixes.root
-            if other.lake.bucket == bucket and (taken.startswith(root) or root.startswith(taken)):
+            taken = jobs.lake.prefixes.root
+            if jobs.lake.bucket == bucket and (taken.startswith(root) or root.startswith(taken)):
                 raise BadProps(
-                    f"{self.node.path}: prefix: {other.node.path} writes to keys of the same bucket that "
+                    f"{self.node.path}: prefix: {jobs.node.path} writes to keys of the same bucket that "
                     f"begin with {taken}, and keys of this one begin with {root}. Name a prefix that doesn't "
                     "contain the other"
                 )

@@ -111,10 +111,10 @@ class Topic(Construct):
 
     def _list_taken(self) -> Iterator[str]:
         """Yield why the cluster can't have this table too."""
-        for name, other in self.cluster.topics.items():
-            if name_table(name) == name_table(self.name) and other.node.try_find_child(_TABLE):
+        for name, topic in self.cluster.topics.items():
+            if name_table(name) == name_table(self.name) and topic.node.try_find_child(_TABLE):
                 yield (
-                    f"{other.node.path} turned on Tableflow for topic {name} already, and its table is "
+                    f"{topic.node.path} turned on Tableflow for topic {name} already, and its table is "
                     f"{name_table(name)}: names in Glue are in lower case. Use that table"
                 )
 

@@ -1,5 +1,5 @@
-"""The commands of two tutorials, typed word for word on a terminal: an export of tables that exist, and a table
-and an export of a topic on another team's cluster.
+"""The commands of two tutorials, typed word for word on a terminal: an export of tables that exist, and a
+table and an export of a topic on another team's cluster.
 
 Only ids are replaced with those that the reader has. The tests of a tutorial depend on each other.
 """

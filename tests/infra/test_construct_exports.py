@@ -1,4 +1,4 @@
-"""Exports of the construct library: what their contracts, schemas and schedules must be, and what they may do."""
+"""Exports of the construct library: what contracts, schemas and schedules must be, and what jobs may do."""
 
 from __future__ import annotations
 
@@ -63,10 +63,10 @@ def test_stages_in_one_bucket_have_keys_of_their_own(stack):
         export(bucket, describe_table(), f"{stage}Sales")
     jobs = resources(render(stack), "AWS::Glue::Job").values()
     arguments = [body["DefaultArguments"] for body in jobs]
-    assert {given["--prefix"] for given in arguments} == {"acme-prod/exports", "acme-test/exports"}
+    assert {of_job["--prefix"] for of_job in arguments} == {"acme-prod/exports", "acme-test/exports"}
     assert (
-        len({given["--warehouse"] for given in arguments})
-        == len({given["--TempDir"] for given in arguments})
+        len({of_job["--warehouse"] for of_job in arguments})
+        == len({of_job["--TempDir"] for of_job in arguments})
         == 2
     )
 

@@ -1,4 +1,4 @@
-"""Props of the construct library: what can't be deployed is refused at once, without the value of a secret."""
+"""Props of the construct library: what can't be deployed is refused, without the value of a secret."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The construct library in several stacks and accounts: what works, and what is refused with a way forward."""
+"""The construct library in several stacks and accounts: what works, and what is refused with advice."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def test_a_reader_gets_the_table_or_the_files_and_nothing_else(stack, runtime):
         reader = iam.Role(stack, id, assumed_by=iam.AccountRootPrincipal())
         readable.grant_read(reader)
     by_role = list_policies(stack)
-    actions = {id: [statement["Action"] for statement in found] for id, found in by_role.items()}
+    actions = {id: [statement["Action"] for statement in statements] for id, statements in by_role.items()}
     assert actions == {
         "TableReader": ["glue:GetTable", "s3:ListBucket", "s3:GetObject"],
         "FileReader": ["s3:GetObject", "s3:ListBucket"],

@@ -135,9 +135,9 @@ def rotation(stack, provider, runtime):
 
 def test_a_rotation_must_be_longer_than_the_grace_of_a_replaced_key(rotation):
     created, secret, filled = rotation
-    for every in (Duration.days(7), Duration.hours(200), Duration.days(366)):
+    for interval in (Duration.days(7), Duration.hours(200), Duration.days(366)):
         with pytest.raises(BadProps, match=r"whole days, more than 7, .* and at most 365"):
-            created.rotate(secret, filled, every=every)
+            created.rotate(secret, filled, every=interval)
 
 
 def test_a_secret_rotates_once_it_is_filled(stack, rotation):

@@ -1,5 +1,5 @@
-"""`lakeferry export run --stage`, `backfill` and `restate`, with a job in the embedded Glue whose runs do what a
-test wrote down: they write the record of a run as the real job does, wait, and fail.
+"""`lakeferry export run --stage`, `backfill` and `restate`, with a job in the embedded Glue whose runs do what
+a test wrote down: they write the record of a run as the real job does, wait, and fail.
 
 tests/cli/test_existing_tables.py runs the same commands with the real job.
 """

@@ -1,5 +1,5 @@
-"""Events that have only a date: the calendar days of windows decide, whatever the zone, the files of the table
-and the time at which Kafka received the events.
+"""Events that have only a date: the calendar days of windows decide, whatever the zone, the files of the
+table and the time at which Kafka received the events.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def query_again(lake, text):
     types = {text: events.selectExpr(text).schema[0].dataType.simpleString() for text in texts}
     rows = lake.spark.sql(Query(mine, window, types).select_rows()).collect()
     lake.spark.catalog.dropTempView("events")
-    return [{shown.name: str(row[shown.name]) for shown in mine.columns} for row in rows]
+    return [{column.name: str(row[column.name]) for column in mine.columns} for row in rows]
 
 
 @pytest.mark.sampled(2)

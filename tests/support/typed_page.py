@@ -15,7 +15,7 @@ from lakeferry.rehearsal.harness import talk
 from tests.support import docs_reader
 from tests.support.deployment_kit import Newcomer
 
-#: A path below `project/`, in a fence's sentence or in the fence itself.
+#: The end of a line that the next one continues.
 _CONTINUED = "\\\n"
 
 
@@ -50,8 +50,8 @@ class Reader:
     files: Mapping[str, Mapping[str, str]] = attrs.field(factory=dict)
 
     def fill_in(self, text: str) -> str:
-        for example, own in self.words.items():
-            text = text.replace(example, own)
+        for example, word in self.words.items():
+            text = text.replace(example, word)
         return text
 
     def skip(self, beginning: str) -> None:

@@ -756,6 +756,8 @@ def test_a_part_that_is_computed_for_some_rows_only_is_accepted(of_column, expre
         ("concat(id, 'customer.email', \"amount\")", ["id"]),
         ("`customer`.`region`", ["customer.region"]),
         ("amount(1) + no_field", []),
+        ("upper(Customer.EMAIL)", ["customer.email"]),
+        ("amount * 2 * 3", ["amount"]),
         ("key", ["key"]),
         ("kafka_raw_value", ["kafka_raw_value"]),
     ],
@@ -763,6 +765,19 @@ def test_a_part_that_is_computed_for_some_rows_only_is_accepted(of_column, expre
 def test_names_in_expressions_stand_for_fields_where_spark_is_not_asked(expression, fields):
     contract = plan_contract(expression)
     assert check.read_by_names(contract, SCHEMA).reads == {"column[0].expression": fields}
+
+
+@pytest.mark.parametrize(
+    "text", ["to_json(struct(*))", "to_json(struct(id, *))", "to_json(struct(customer.*))"]
+)
+def test_all_fields_at_once_are_refused_where_spark_is_not_asked(text):
+    (finding,) = check.read_by_names(plan_contract(text), SCHEMA).findings
+    assert (finding.key, finding.message) == ("column[0].expression", check._NAME_FIELDS)
+
+
+def test_counting_rows_reads_no_field():
+    analysis = check.read_by_names(plan_contract("count( * ) + 0", "measure"), SCHEMA)
+    assert (analysis.findings, analysis.reads) == ([], {"column[0].measure": []})
 
 
 def test_a_measure_that_counts_carries_no_value():

@@ -468,10 +468,21 @@ def test_files_of_a_killed_run_stay_while_its_manifest_may_still_appear(location
 def test_files_of_a_killed_run_are_removed_once_its_manifest_is_refused(location):
     leave(location, run(location, "killed", pid=ended_process(), working_on=location.window))
     late = Publication(location, runs.RunRecord("killed", location.export, T0, T0, T0 + HOUR), lambda: T0)
+    listing = Listing.read(location.bucket, location.export)
+    cleanup.clean_up_dead_runs(listing, "own", latest(location), T0)
     assert attempt(location, fence("own"), "x").state == PUBLISHED
     assert clean(location, "another", T0) == [], "another run may have published it before the death"
     assert clean(location, "own", T0) == ["killed"]
     assert not late._write(draft("y", fence("killed")), None), "S3 refuses what may still be on its way"
+
+
+def test_files_of_a_run_that_may_have_died_after_the_last_publication_stay(location):
+    """It may have read the manifest that it then wanted to replace."""
+    leave(location, run(location, "killed", pid=ended_process(), working_on=location.window))
+    assert attempt(location, fence("own"), "x").state == PUBLISHED
+    assert clean(location, "own", T0) == []
+    leave(location, run(location, "failed", state="failed", ended_at=T0 + MINUTE, working_on=location.window))
+    assert clean(location, "own", T0 + 2 * MINUTE) == []
 
 
 def test_a_process_of_another_container_with_the_same_host_name_is_not_taken_for_a_dead_one(location):
