@@ -80,7 +80,7 @@ def test_a_changed_a_missing_and_an_outdated_page_are_found(tmp_path):
 def test_the_schema_for_editors_accepts_shipped_files_and_refuses_mistakes():
     schema = json.loads((pages.FOLDER / "export.schema.json").read_text())
     Draft202012Validator.check_schema(schema)
-    for name in shipped.EXPORTS:
+    for name in (*shipped.EXPORTS, *shipped.FLINK_EXPORTS):
         document = json.loads(
             json.dumps(
                 tomllib.loads((ROOT / "project" / "exports" / f"{name}.toml").read_text()), default=str

@@ -58,19 +58,17 @@ def _list_mistakes(
 
     It is checked against the topic's schema if that can be read.
     """
-    from config.deployments import flink_origins  # noqa: PLC0415 - importing sqlglot takes a while, and not every command has exports
+    from config.deployments import flink_origins, lineage  # noqa: PLC0415 - importing sqlglot takes a while, and not every command has exports
 
+    why = ""
     try:
-        schema = sources.schema(topic) if topic else None
-        schema = flink_origins.with_origins(schema, sources, deployment) if schema else None
+        schema = flink_origins.find_schema(topic, sources, deployment) if topic else None
     except Missing:
         schema = None
+    except lineage.Unknown as unknown:
+        schema = None
+        why = f", and its statement doesn't show what schema Flink will register: {unknown}"
     if topic and topic in deployment.tables and schema is None:
-        why = (
-            f", because statement {topic.statement} creates it and Flink derives its schema"
-            if topic.statement
-            else ""
-        )
         command = f"lakeferry topics import {topic.name} --stage {deployment.identity.stage}"
         remedy = (
             f"`{command}` writes it from the table"

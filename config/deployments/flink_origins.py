@@ -1,7 +1,10 @@
-"""The personal fields that Flink statements copy from topic to topic."""
+"""The schemas of topics that Flink statements write: their columns with types, and the personal fields that
+the statements copy from topic to topic.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import re
 from collections.abc import Iterable, Mapping
@@ -9,13 +12,14 @@ from typing import Final
 
 import attrs
 
-from config.deployments import lineage
+from config.deployments import column_types, lineage
 from config.deployments.confluent_model import Topic
 from config.deployments.model import Deployment
 from config.deployments.sources import Missing, Sources, StatementText
 from config.exports.avro_schema import BadSchema, Type
+from config.exports.avro_schema import Field as NamedType
 from config.exports.personal import Finding
-from config.exports.topic_schema import Field, TopicSchema
+from config.exports.topic_schema import Field, TopicSchema, from_type
 from config.exports.topic_schema import load as load_schema
 
 _COMMENT: Final = re.compile(r"--[^\n]*|/\*(?:(?!\*/).)*\*/", re.DOTALL)
@@ -25,6 +29,8 @@ _FILLED: Final = re.compile(
     r"(?:(?:`[^`]+`|\w+)\s*\.\s*){0,2}(?:`([^`]+)`|(\w+))",
     re.IGNORECASE,
 )
+#: What gives a table key columns, which the record's value may lack.
+_KEY_COLUMNS: Final = re.compile(r"\b(?:DISTRIBUTED\s+BY|PRIMARY\s+KEY)\b", re.IGNORECASE)
 
 
 def with_origins(schema: TopicSchema, sources: Sources, deployment: Deployment | None = None) -> TopicSchema:
@@ -33,6 +39,33 @@ def with_origins(schema: TopicSchema, sources: Sources, deployment: Deployment |
 
     The statements are those of the deployment or, without one, all in the folder project/flink/.
     """
+    return _open_origins(sources, deployment).add_to(schema)
+
+
+def derive_schema(topic: str, sources: Sources, deployment: Deployment | None = None) -> TopicSchema:
+    """Return the schema that Flink will register for the values of a topic that a statement creates, with the
+    fields that are personal because of what they are computed from.
+
+    The statements are those of the deployment or, without one, all in the folder project/flink/. Raises
+    Unknown, with the reason.
+    """
+    origins = _open_origins(sources, deployment)
+    return origins.add_to(from_type(origins.derive_type(topic), topic))
+
+
+def find_schema(topic: Topic, sources: Sources, deployment: Deployment) -> TopicSchema | None:
+    """Return the schema of a topic of a deployment, with what its statements copy: that of its file or, if a
+    statement creates the topic, the one that Flink will register. Return None if it has neither.
+
+    Raises Missing for a file that can't be used, and Unknown if the statement doesn't show the schema.
+    """
+    schema = sources.schema(topic)
+    if schema:
+        return with_origins(schema, sources, deployment)
+    return derive_schema(topic.name, sources, deployment) if topic.statement else None
+
+
+def _open_origins(sources: Sources, deployment: Deployment | None) -> FlinkOrigins:
     if deployment is None:
         files = sorted((sources.root / "flink").glob("*/create.sql"))
         names = [file.parent.name for file in files]
@@ -40,7 +73,7 @@ def with_origins(schema: TopicSchema, sources: Sources, deployment: Deployment |
     else:
         names = [statement.name for statement in deployment.statements]
         topics = {topic.name: topic for topic in deployment.topics}
-    return FlinkOrigins(sources, topics, _read_statements(sources, names)).add_to(schema)
+    return FlinkOrigins(sources, topics, _read_statements(sources, names))
 
 
 def _read_statements(sources: Sources, names: Iterable[str]) -> dict[str, StatementText]:
@@ -118,19 +151,57 @@ class FlinkOrigins:
         if topic in above:
             return None
         try:
-            file = self.sources.schema_file(self.topics[topic]) if topic in self.topics else None
-            file = file or self.sources.root / "topics" / f"{topic}.avsc"
-            schema = load_schema(file, topic) if file.is_file() else self._derive_schema(topic, above)
+            schema = self._load_schema(topic) or self._derive_schema(topic, above)
             return self.add_to(schema, above)
         except (BadSchema, Missing, lineage.Unknown):
             return None
+
+    def _load_schema(self, topic: str) -> TopicSchema | None:
+        """Return the schema in the topic's file, None if there is no file. Raises BadSchema, Missing."""
+        file = self.sources.schema_file(self.topics[topic]) if topic in self.topics else None
+        file = file or self.sources.root / "topics" / f"{topic}.avsc"
+        return load_schema(file, topic) if file.is_file() else None
+
+    def derive_type(self, topic: str, above: tuple[str, ...] = ()) -> Type:
+        """Return the type of the values of a topic that one statement creates and fills. Raises Unknown."""
+        above = (*above, topic)
+        writers = self._find_writers(topic)
+        if not writers:
+            raise lineage.Unknown(f"no statement and no file shows the schema of {topic}")
+        ((name, text), *others) = writers.items()
+        file = f"project/flink/{name}/create.sql"
+        if others or text.table != topic:
+            raise lineage.Unknown(f"{file} is not the only statement that creates and fills it")
+        has_keys = _KEY_COLUMNS.search(_COMMENT.sub(" ", text.create)) is not None
+        if has_keys and text.options.get("value.fields-include") != "all":
+            raise lineage.Unknown(
+                f"{file} has key columns, which the values lack without 'value.fields-include' = 'all'"
+            )
+
+        def find_type(source: str) -> Type | None:
+            if source in above:
+                return None
+            try:
+                schema = self._load_schema(source)
+            except (BadSchema, Missing):
+                return None
+            return schema.type if schema else self.derive_type(source, above)
+
+        try:
+            columns = column_types.find_types(text.create, find_type)
+        except lineage.Unknown as unknown:
+            raise lineage.Unknown(f"{file}: {unknown}") from None
+        return Type("record", fields=tuple(NamedType(name, type_) for name, type_ in columns.items()))
 
     def _derive_schema(self, topic: str, above: tuple[str, ...]) -> TopicSchema:
         """Return what the statements that write a topic without a schema file show of its schema. Raises
         Unknown.
 
-        The types are unknown. Most words in names of fields speak of texts, so all fields count as texts.
+        If the types can't be derived, all fields count as texts, because most words in names of fields speak
+        of texts.
         """
+        with contextlib.suppress(lineage.Unknown):
+            return from_type(self.derive_type(topic, above), topic)
         writers = self._find_writers(topic)
         if not writers:
             raise lineage.Unknown(f"no file has the schema of {topic}")

@@ -77,20 +77,20 @@ def find_origins(create: str, columns: Callable[[str], list[str] | None]) -> dic
 
     `columns` returns the columns of a source topic, None if they aren't known. Raises Unknown.
     """
-    query, names = _cut_query(create)
+    query, names = cut_query(create)
     try:
-        outputs = _trace_outputs(_build_scope(query, columns), frozenset())
+        outputs = _trace_outputs(build_query_scope(query, columns), frozenset())
     except SqlglotError as error:
         raise Unknown(f"its query can't be read ({type(error).__name__})") from None
     if names is None:
         return outputs
-    if len(names) != len(outputs) or (_is_create_table(create) and set(names) != set(outputs)):
+    if len(names) != len(outputs) or (is_create_table(create) and set(names) != set(outputs)):
         raise Unknown("its list of columns doesn't match its query")
     # In Flink, the list of a CREATE TABLE only changes the order of the query's columns.
-    return outputs if _is_create_table(create) else dict(zip(names, outputs.values(), strict=True))
+    return outputs if is_create_table(create) else dict(zip(names, outputs.values(), strict=True))
 
 
-def _is_create_table(create: str) -> bool:
+def is_create_table(create: str) -> bool:
     return sqlglot.tokenize(create, read=_DIALECT)[0].token_type is TokenType.CREATE
 
 
@@ -145,7 +145,7 @@ def _find_inherited(
             yield inherited, Finding(why, only_as_text=source.personal[personal].only_as_text)
 
 
-def _cut_query(create: str) -> tuple[str, list[str] | None]:
+def cut_query(create: str) -> tuple[str, list[str] | None]:
     """Return the query of a CREATE TABLE … AS or an INSERT INTO, and the names that it gives to the columns,
     if it does.
 
@@ -214,6 +214,13 @@ def _replace_window_functions(tokens: list[Token]) -> str:
     return " ".join(parts)
 
 
+def is_window_column(name: str, expression: exp.Expr) -> bool:
+    """Return whether the column stands for one that a windowing function adds."""
+    return (
+        name in _WINDOW_COLUMNS and isinstance(expression, exp.Cast) and isinstance(expression.this, exp.Null)
+    )
+
+
 def _find_end_of_window_function(tokens: list[Token], start: int) -> int | None:
     names = [token.text.upper() for token in tokens[start : start + 4]]
     if len(names) < 4 or names[0] != "TABLE" or names[2] not in _WINDOW_FUNCTIONS:
@@ -246,7 +253,7 @@ def _write_token(token: Token) -> str:
     return f"`{token.text}`" if token.token_type is TokenType.IDENTIFIER else token.text
 
 
-def _build_scope(query: str, columns: Callable[[str], list[str] | None]) -> Scope:
+def build_query_scope(query: str, columns: Callable[[str], list[str] | None]) -> Scope:
     """Return the query with every column qualified and every star expanded, as far as that can be known.
 
     Raises Unknown.
@@ -309,7 +316,7 @@ def _merge_origins(first_origin: Origin, second_origin: Origin) -> Origin:
 
 
 def _trace_expression(expression: exp.Expr, scope: Scope, within: frozenset[int]) -> Origin:
-    column, path = _read_path(expression)
+    column, path = read_path(expression)
     if column is not None:
         return _trace_column(column, path, scope, within)
     result = Origin()
@@ -326,7 +333,7 @@ def _trace_expression(expression: exp.Expr, scope: Scope, within: frozenset[int]
 
 
 def _trace_dotted(node: exp.Expr, scope: Scope, within: frozenset[int]) -> Origin:
-    column, path = _read_path(node)
+    column, path = read_path(node)
     if column is not None:
         return _trace_column(column, path, scope, within)
     if not isinstance(node.expression, exp.Identifier):
@@ -334,7 +341,7 @@ def _trace_dotted(node: exp.Expr, scope: Scope, within: frozenset[int]) -> Origi
     return _trace_expression(node.this, scope, within)  # a field of what an expression returns
 
 
-def _read_path(expression: exp.Expr) -> tuple[exp.Column | None, list[str]]:
+def read_path(expression: exp.Expr) -> tuple[exp.Column | None, list[str]]:
     """Return the column and the names of the fields after it, if the expression is nothing else."""
     names: list[str] = []
     while isinstance(expression, exp.Dot) and isinstance(expression.expression, exp.Identifier):

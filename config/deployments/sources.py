@@ -44,7 +44,9 @@ _DROP: Final = re.compile(
     r"(?:(?:`[^`]+`|\w+)\s*\.\s*){0,2}(?:`([^`]+)`|([\w-]+))",
     re.IGNORECASE,
 )
-_OPTION: Final = re.compile(r"'(changelog\.mode|kafka\.cleanup-policy)'\s*=\s*'([^']*)'")
+_OPTION: Final = re.compile(
+    r"'(changelog\.mode|kafka\.cleanup-policy|value\.fields-include)'\s*=\s*'([^']*)'"
+)
 
 
 class Missing(Exception):
@@ -55,7 +57,8 @@ class Missing(Exception):
 class StatementText:
     """`table` is the table that create.sql creates, "" where that can't be read.
 
-    `options` are those of its options that decide how Tableflow writes the topic. `partitions` is the number
+    `options` are those of its options that decide how Tableflow writes the topic, and with which columns.
+    `partitions` is the number
     of the topic's partitions. `dropped` are the tables that undo.sql drops. `inserts_into` is the table that
     it fills without creating it, "" if there is none.
     """

@@ -66,6 +66,10 @@ class TopicSchema:
         found = personal.personal_fields(self.topic, self.type.record, self.fields.values()) | self.copied
         return dict.fromkeys(self.fields, UNTAGGED) | found if self.tags_unknown else found
 
+    def is_marked(self, path: str) -> bool:
+        """Return whether the field has the tag PII, or is computed from personal fields."""
+        return self.fields[path].tagged or path in self.copied
+
     def personal_below(self, path: str, *, as_text: bool = True) -> list[str]:
         """Return the personal fields among `path` itself, the fields inside it, and the fields that contain
         it.
@@ -99,11 +103,13 @@ def from_avro(schema: Any, topic: str) -> TopicSchema:
             f'the schema of {topic} has "{TAGS}": {json.dumps(tags)}. Write "{REVIEWED_TAGS}" if the '
             f'personal fields have the tag PII, "{UNKNOWN_TAGS}" if nobody has looked'
         )
+    return attrs.evolve(from_type(root, topic), tags_unknown=tags == UNKNOWN_TAGS)
+
+
+def from_type(root: Type, topic: str) -> TopicSchema:
+    """Return the schema of a topic whose values have the type, which is a record."""
     return TopicSchema(
-        topic,
-        root,
-        {field.path: field for field in _list_fields_below("", root, root.tagged)},
-        tags_unknown=tags == UNKNOWN_TAGS,
+        topic, root, {field.path: field for field in _list_fields_below("", root, root.tagged)}
     )
 
 

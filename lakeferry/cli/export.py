@@ -19,6 +19,7 @@ from lakeferry.output import Output, find_program_name
 
 if TYPE_CHECKING:
     from config.exports.contract import Contract
+    from config.exports.topic_schema import TopicSchema
     from glue_jobs.runs import RunRecord
     from lakeferry.local.target import ExportTarget
 
@@ -219,10 +220,8 @@ def check(
     ] = None,
 ) -> Mapping[str, Any]:
     """Check a contract: report all mistakes at once, by key and line."""
-    from config.deployments.flink_origins import with_origins
-    from config.deployments.sources import Sources
     from config.exports import check as checks
-    from config.exports import contracts, topic_schema
+    from config.exports import contracts
     from config.toml_model import BadFile
     from glue_jobs.delivery.personal_scan import require_patterns
     from glue_jobs.errors import ExportError
@@ -240,9 +239,7 @@ def check(
         raise CommandFailed("EXP-CONTRACT", f"there is no file {file}", hint)
     try:
         topic = _read_topic(file) or contracts.load(str(file)).source.topic
-        fields = with_origins(
-            topic_schema.load(schema or _find_schema_file(topic), topic), Sources(PROJECT, checks.NOT_JUDGED)
-        )
+        fields = _load_schema(topic, schema)
         with open_judge() as judge, output.step("Checking the contract"):
             contract = checks.check_file(file, fields, judge)
         require_patterns(contract)
@@ -325,13 +322,28 @@ def listed(
     }
 
 
-def _find_schema_file(topic: str) -> Path:
-    """Return the file of a topic's schema in project/topics/. Raises CommandFailed if there is none."""
+def _load_schema(topic: str, file: Path | None) -> TopicSchema:
+    """Return the topic's schema from the file or from project/topics/, or the one that Flink will register
+    for the table that a statement in project/flink/ creates.
+
+    Raises BadSchema, and CommandFailed if nothing shows the schema.
+    """
+    from config.deployments import flink_origins
+    from config.deployments.lineage import Unknown
+    from config.deployments.sources import Sources
+    from config.exports import topic_schema
+    from config.exports.check import NOT_JUDGED
+
+    sources = Sources(PROJECT, NOT_JUDGED)
     files = {path.stem: path for path in sorted((PROJECT / "topics").glob("*.avsc"))}
-    if topic not in files:
+    if file or topic in files:
+        return flink_origins.with_origins(topic_schema.load(file or files[topic], topic), sources)
+    try:
+        return flink_origins.derive_schema(topic, sources)
+    except Unknown as unknown:
         hint = f"Give its Avro schema with --schema FILE. project/topics/ has: {', '.join(files)}"
-        raise CommandFailed("EXP-SCHEMA", f"project/topics/ has no schema of {topic}", hint)
-    return files[topic]
+        message = f"project/topics/ has no schema of {topic}: {unknown}"
+        raise CommandFailed("EXP-SCHEMA", message, hint) from None
 
 
 def _read_topic(file: Path) -> str | None:

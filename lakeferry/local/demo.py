@@ -18,9 +18,11 @@ from pyiceberg.catalog import Catalog
 from pyiceberg.catalog.glue import GlueCatalog
 from pyspark.sql import SparkSession
 
-from config.deployments.flink_origins import with_origins
+from config.deployments.flink_origins import derive_schema, with_origins
+from config.deployments.lineage import Unknown
 from config.deployments.sources import Sources
 from config.exports import check, contracts, topic_schema
+from config.exports.avro_document import build_document
 from config.exports.check import Judge
 from config.exports.contract import Contract
 from config.exports.windows import find_window, window_at
@@ -127,7 +129,7 @@ def _read_events(options: DemoOptions) -> dict[str, Source]:
     if options.events is None or not options.topic:
         raise CommandFailed("DEMO-TOPIC", "--events and --topic go together")
     try:
-        topic = load_topic(_find_schema_file(options, options.topic), options.topic)
+        topic = _load_topic(options, options.topic)
         values = read_json_lines(options.events, topic, ignore_unknown=options.ignore_unknown_fields)
     except OSError as error:
         message = f"{options.events} can't be read: {error.strerror}"
@@ -151,13 +153,20 @@ def _read_events(options: DemoOptions) -> dict[str, Source]:
     return {topic.name: Source(topic, records, min(times), max(times))}
 
 
-def _find_schema_file(options: DemoOptions, topic: str) -> Path:
+def _load_topic(options: DemoOptions, name: str) -> Topic:
+    """Return the topic with the schema of its file, or with the one that Flink will register for it. Raises
+    CommandFailed, SchemaError.
+    """
     files = {path.stem: path for path in sorted((PROJECT / "topics").glob("*.avsc"))}
-    file = options.schema or files.get(topic)
-    if file is None:
+    if options.schema or name in files:
+        return load_topic(options.schema or files[name], name)
+    try:
+        schema = derive_schema(name, Sources(PROJECT, check.NOT_JUDGED))
+    except Unknown as unknown:
         hint = f"Give its Avro schema with --schema FILE. project/topics/ has: {', '.join(files)}"
-        raise CommandFailed("DEMO-SCHEMA", f"project/topics/ has no schema of {topic}", hint)
-    return file
+        message = f"project/topics/ has no schema of {name}: {unknown}"
+        raise CommandFailed("DEMO-SCHEMA", message, hint) from None
+    return Topic(name, build_document(schema.type, name))
 
 
 def _load_contracts(options: DemoOptions, sources: dict[str, Source], judge: Judge) -> dict[str, Contract]:

@@ -19,6 +19,7 @@ from config.exports import topic_schema
 from config.exports.avro_schema import BadSchema
 from config.exports.check import NOT_JUDGED
 from config.exports.table_columns import list_spark_columns
+from config.exports.topic_schema import TopicSchema
 from config.forms import name_table
 from config.project import ROOT
 from config.toml_model import BadFile
@@ -72,17 +73,21 @@ class FoundSchema:
 
 @attrs.frozen
 class Differences:
-    """How a schema file differs from what exists. `untagged` are fields that have the tag PII there, and not
-    in the file. If the file's tags are unknown, contracts export no field without a decision, tagged or not.
+    """How a schema that is described differs from what exists.
+
+    `untagged` are fields that have the tag PII there, and not in the description. If its tags are unknown,
+    contracts export no field without a decision, tagged or not.
     """
 
     of_columns: tuple[str, ...] = ()
     untagged: tuple[str, ...] = ()
     may_export_untagged: bool = True
+    describer: str = "the file"
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        return (*self.of_columns, *(f"{name} has the tag PII, and not in the file" for name in self.untagged))
+        tags = [f"{name} has the tag PII, and not in {self.describer}" for name in self.untagged]
+        return (*self.of_columns, *tags)
 
 
 def select_topics(ctx: DeploymentContext, names: list[str]) -> list[Topic]:
@@ -191,8 +196,8 @@ def _choose(client: RestClient, topic: str, of_table: dict[str, Any]) -> FoundSc
         registered = registry.read_schema(client, topic)
     except CommandFailed as failure:
         return FoundSchema(of_table, TABLE, failure.message)
-    in_registry = _list_columns(registered, topic)
-    in_table = _list_columns(of_table, topic)
+    in_registry = _list_columns(topic_schema.from_avro(registered, topic))
+    in_table = _list_columns(topic_schema.from_avro(of_table, topic))
     others = [name for name, kind in in_table.items() if in_registry.get(name) != kind]
     if others:
         why = f"the registered schema has not these columns, or with other types: {', '.join(others)}"
@@ -251,36 +256,45 @@ def write_at_once(file: Path, text: str) -> None:
 def compare_to_file(file: Path, found: FoundSchema, topic: str) -> Differences:
     """Return how the file differs; one that is no schema is kept like another."""
     try:
-        before = json.loads(file.read_text(encoding="utf-8"))
-        columns = _compare_columns(before, found, topic)
-        in_file = topic_schema.from_avro(before, topic)
-    except (BadSchema, ValueError) as bad:
+        in_file = topic_schema.load(file, topic)
+    except BadSchema as bad:
         return Differences((f"the file is not a schema: {bad}",))
-    existing = topic_schema.from_avro(found.document, topic)
-    tagged = [name for name, field in existing.fields.items() if field.tagged]
-    known = [name for name in tagged if name in in_file.fields]
-    untagged = tuple(name for name in known if not in_file.fields[name].tagged)
-    return Differences(columns, untagged, may_export_untagged=not in_file.tags_unknown)
+    return compare(in_file, found, "the file")
 
 
-def _compare_columns(before: Mapping[str, Any], found: FoundSchema, topic: str) -> tuple[str, ...]:
-    """Return how the columns differ from those that the file describes."""
-    place = "the table" if found.read_from == TABLE else "the registered schema"
-    columns_before = _list_columns(before, topic)
-    columns_after = _list_columns(found.document, topic)
+def compare(described: TopicSchema, found: FoundSchema, describer: str) -> Differences:
+    """Return how a schema differs from what exists. `describer` is where it is from, as part of a
+    sentence.
+    """
+    existing = topic_schema.from_avro(found.document, described.topic)
+    untagged = tuple(
+        name
+        for name, field in existing.fields.items()
+        if field.tagged and name in described.fields and not described.is_marked(name)
+    )
+    columns = _compare_columns(described, existing, found.read_from, describer)
+    return Differences(columns, untagged, may_export_untagged=not described.tags_unknown, describer=describer)
+
+
+def _compare_columns(
+    described: TopicSchema, existing: TopicSchema, read_from: str, describer: str
+) -> tuple[str, ...]:
+    """Return how the columns differ from those that are described."""
+    place = "the table" if read_from == TABLE else "the registered schema"
+    columns_before = _list_columns(described)
+    columns_after = _list_columns(existing)
     lost = [f"{name} is not in {place}" for name in columns_before if name not in columns_after]
     new = [f"{name} is new" for name in columns_after if name not in columns_before]
     other = [
-        f"{name} is {columns_after[name]}, and the file has {kind}"
+        f"{name} is {columns_after[name]}, and {describer} has {kind}"
         for name, kind in columns_before.items()
         if columns_after.get(name, kind) != kind
     ]
     return (*lost, *new, *other)
 
 
-def _list_columns(schema: Mapping[str, Any], topic: str) -> dict[str, str]:
+def _list_columns(described: TopicSchema) -> dict[str, str]:
     """Return Spark's types of the topic's own columns, as JSON."""
-    described = topic_schema.from_avro(schema, topic)
     return {
         column["name"]: json.dumps(column["type"])
         for column in list_spark_columns(described)["fields"]

@@ -77,7 +77,7 @@ def test_the_script_finds_its_contracts_and_tells_its_version(glue, tmp_path):
     from glue_jobs.platform import compute_code_version
 
     *names, version, code = done.stdout.split()
-    assert {*shipped.EXPORTS} <= {*names}, done.stderr
+    assert {*shipped.EXPORTS, *shipped.FLINK_EXPORTS} <= {*names}, done.stderr
     assert (version, code) == ("1", compute_code_version())
 
 

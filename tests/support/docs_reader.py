@@ -42,7 +42,7 @@ _OTHER_TEXTS = (
     ".github/workflows/*.yml",
     "docs/**/*.yml",
     "docs/**/*.svg",
-    *(f"project/exports/{name}.toml" for name in shipped.EXPORTS),
+    *(f"project/exports/{name}.toml" for name in (*shipped.EXPORTS, *shipped.FLINK_EXPORTS)),
     *(f"project/flink/{name}/*" for name in shipped.STATEMENTS),
     "tests/data/shipped/*.toml",
     "config/errors.toml",

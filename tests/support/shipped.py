@@ -19,9 +19,16 @@ from config.exports.check import NOT_JUDGED
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 DEPLOYMENTS: Final = ROOT / "tests" / "data" / "shipped"
-STAGES: Final = ("dev", "prod")
+STAGES: Final = ("dev", "prod", "orders")
+#: Contracts over topics of producers, which the demo exports, and over topics that Flink makes.
 EXPORTS: Final = ("daily_trades", "weekly_sales", "weekly_sales_by_region")
-STATEMENTS: Final = ("stock_trades_by_minute", "stock_trades_with_totals", "store_orders_flat")
+FLINK_EXPORTS: Final = ("daily_trades_by_minute", "weekly_store_orders")
+STATEMENTS: Final = (
+    "stock_trades_by_minute",
+    "stock_trades_with_totals",
+    "store_orders_flat",
+    "store_orders_once",
+)
 
 
 def load(stage: str) -> LoadedDeployment:
@@ -62,7 +69,7 @@ def require_unedited(stage: str = "dev") -> None:
 
 def restore(project: Path) -> None:
     """Give a copy of the project the shipped deployment files and contracts, and no others."""
-    for folder, names in (("deployments", STAGES), ("exports", EXPORTS)):
+    for folder, names in (("deployments", STAGES), ("exports", (*EXPORTS, *FLINK_EXPORTS))):
         for file in (project / folder).glob("*.toml"):
             if file.stem not in names:
                 file.unlink()

@@ -347,8 +347,12 @@ def test_each_shipped_statement_creates_its_folders_table_and_undoes_only_that(f
         ("stock_trades_with_totals", "trade_timestamp userid side symbol quantity price total_price"),
         ("stock_trades_by_minute", "window_start window_end userid side symbol trades quantity total_price"),
         (
+            "store_orders_once",
+            "store_id store_order_id coupon_code date status customer order_lines",
+        ),
+        (
             "store_orders_flat",
-            "store_id store_order_id coupon_code date status registertime userid regionid gender order_lines",
+            "store_id store_order_id coupon_code order_date status region customer_since order_lines",
         ),
     ],
 )
@@ -360,7 +364,7 @@ def test_columns_of_the_shipped_statements(name, columns):
 
 
 def test_the_state_of_the_deduplication_is_bounded():
-    assert tomllib.loads((FLINK / "store_orders_flat" / "properties.toml").read_text()) == {
+    assert tomllib.loads((FLINK / "store_orders_once" / "properties.toml").read_text()) == {
         "sql.state-ttl": "7 d"
     }
 

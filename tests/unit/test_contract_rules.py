@@ -83,7 +83,7 @@ def test_the_base_is_valid():
     assert contracts.parse(AGGREGATE, name="sales.toml").aggregate.min_group_size == 10
 
 
-@pytest.mark.parametrize("name", shipped.EXPORTS)
+@pytest.mark.parametrize("name", [*shipped.EXPORTS, *shipped.FLINK_EXPORTS])
 def test_shipped_contracts_are_valid(name):
     text = (PROJECT / "exports" / f"{name}.toml").read_text(encoding="utf-8")
     assert contracts.load(name) == contracts.parse(text, name=name)

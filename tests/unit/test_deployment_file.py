@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import random
 import re
 import shutil
@@ -59,6 +58,10 @@ def root(tmp_path_factory):
     for statement, (create, undo) in {
         "careless": ("CREATE TABLE `mine` AS SELECT 1", "DROP TABLE IF EXISTS `cat`.`db`.`theirs`"),
         "filler": ("INSERT INTO `theirs` SELECT 1", "-- DROP TABLE a\ndrop table theirs"),
+        "opaque": (
+            "CREATE TABLE stock_trades_with_totals AS SELECT TURN(side) AS side FROM stock_trades",
+            "DROP TABLE stock_trades_with_totals",
+        ),
         "alone": ("CREATE TABLE `mine` AS SELECT 1", "DROP TABLE `mine`"),
     }.items():
         (folder / "flink" / statement).mkdir()
@@ -345,10 +348,16 @@ WRONG = {
         "must be at least 46: export monthly_trades publishes a window of 31 days again for 14 days after "
         "its end",
     ),
-    "an export of a topic that Flink creates": (
-        (('contract = "daily_trades"', 'contract = "daily_totals"'),),
+    "an export of a topic whose statement does not show its schema": (
+        (
+            ('contract = "daily_trades"', 'contract = "daily_totals"'),
+            ('statement = "stock_trades_with_totals"', 'statement = "opaque"'),
+            ('[[statements]]\nname = "stock_trades_with_totals"', '[[statements]]\nname = "opaque"'),
+        ),
         "exports[0].contract",
-        "statement stock_trades_with_totals creates it and Flink derives its schema. Write the Avro schema",
+        "stock_trades_with_totals has no schema file, and its statement doesn't show what schema Flink will "
+        "register: project/flink/opaque/create.sql: the type of side isn't known: TURN computes it. Write it "
+        "as CAST(… AS its type). Write the Avro schema",
     ),
     "a table in Snowflake without Snowflake": (
         (("enabled = true", "enabled = false"),),
@@ -1074,21 +1083,21 @@ def test_files_must_be_kept_longer_than_windows_are_published_again(tmp_path):
         assert [key for key, _ in exports_match_topics(deployment, Sources(tmp_path, NOT_JUDGED))] == wrong
 
 
-FLAT_ORDERS = """
+BY_STATUS = """
 [[topics]]
 name = "store_orders"
 datagen = "schema"
 
 [[topics]]
-name = "store_orders_flat"
-statement = "store_orders_flat"
+name = "orders_by_status"
+statement = "orders_by_status"
 tableflow = {}
 
 [[statements]]
-name = "store_orders_flat"
+name = "orders_by_status"
 
 [[exports]]
-contract = "daily_flat_orders"
+contract = "daily_by_status"
 cron = "15 1,9 * * ? *"
 zone = "America/New_York"
 recipients = ["analysts@example.com"]
@@ -1099,20 +1108,23 @@ def test_an_export_of_a_topic_that_flink_fills_with_tagged_fields_needs_treatmen
     """The schema that Flink derives has no tags: those of the statement's source count."""
     shutil.copytree(root, tmp_path / "project")
     folder = tmp_path / "project"
-    fields = [{"name": name, "type": ["null", "string"]} for name in ("userid", "gender", "status")]
-    derived = {"type": "record", "name": "store_orders_flat_value", "fields": fields}
-    (folder / "topics" / "store_orders_flat.avsc").write_text(json.dumps(derived))
+    statement = folder / "flink" / "orders_by_status"
+    statement.mkdir()
+    (statement / "create.sql").write_text(
+        "CREATE TABLE orders_by_status AS SELECT customer.userid, customer.gender, status FROM store_orders"
+    )
+    (statement / "undo.sql").write_text("DROP TABLE orders_by_status")
     daily = (PROJECT / "exports" / "daily_trades.toml").read_text()
     text = (
         daily[: daily.index("[[column]]")]
-        .replace("daily_trades", "daily_flat_orders")
-        .replace("stock_trades", "store_orders_flat")
+        .replace("daily_trades", "daily_by_status")
+        .replace("stock_trades", "orders_by_status")
     )
     column = '[[column]]\nname = "{0}"\ntype = "text"\ntitle = "T"\ndescription = "D."\n{1}\n'
     columns = "".join(column.format(name, "nullable = true") for name in ("userid", "gender", "status"))
-    contract = folder / "exports" / "daily_flat_orders.toml"
+    contract = folder / "exports" / "daily_by_status.toml"
     contract.write_text(text + columns + '[delivery]\norder_by = ["status"]\n')
-    found = mistakes(DEV + FLAT_ORDERS, folder)["exports[1].contract"].splitlines()
+    found = mistakes(DEV + BY_STATUS, folder)["exports[1].contract"].splitlines()
     assert [line.partition(": ")[2].partition(" contains personal data")[0] for line in found] == [
         "userid",
         "gender",
@@ -1121,7 +1133,7 @@ def test_an_export_of_a_topic_that_flink_fills_with_tagged_fields_needs_treatmen
         column.format(name, 'personal = { treatment = "drop" }') for name in ("userid", "gender")
     )
     contract.write_text(text + dropped + column.format("status", "") + '[delivery]\norder_by = ["status"]\n')
-    assert deployment_file.parse(DEV + FLAT_ORDERS, name="dev.toml", root=folder, judge=NOT_JUDGED)
+    assert deployment_file.parse(DEV + BY_STATUS, name="dev.toml", root=folder, judge=NOT_JUDGED)
 
 
 @pytest.mark.parametrize(

@@ -82,7 +82,7 @@ def test_the_schema_is_valid():
     )
 
 
-@pytest.mark.parametrize("name", shipped.EXPORTS)
+@pytest.mark.parametrize("name", [*shipped.EXPORTS, *shipped.FLINK_EXPORTS])
 def test_shipped_contracts_are_valid_by_the_schema(name):
     text = (PROJECT / "exports" / f"{name}.toml").read_text(encoding="utf-8")
     assert keys_from_schema(tomllib.loads(text)) == set()

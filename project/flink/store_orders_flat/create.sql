@@ -1,5 +1,5 @@
--- Orders of the stores, the customer's fields beside the order's, each order once: of several records of an order the one
--- that Kafka received first stays, which keeps the table append-only. How long an order is remembered: properties.toml.
+-- Orders as analysts may see them: the customer's region beside the order's own fields. Who the customer is, and the gender,
+-- are left out; of the day of registration, the year is left.
 CREATE TABLE IF NOT EXISTS `store_orders_flat`
 DISTRIBUTED BY HASH(`store_order_id`) INTO 3 BUCKETS
 WITH (
@@ -9,37 +9,13 @@ WITH (
   'value.fields-include' = 'all'
 )
 AS
-WITH `flat` AS (
-  SELECT
-    `store_id`,
-    `store_order_id`,
-    `coupon_code`,
-    `date`,
-    `status`,
-    `customer`.`registertime` AS `registertime`,
-    `customer`.`userid` AS `userid`,
-    `customer`.`regionid` AS `regionid`,
-    `customer`.`gender` AS `gender`,
-    `order_lines`,
-    `$rowtime` AS `received`
-  FROM `store_orders`
-),
-`numbered` AS (
-  SELECT
-    *,
-    ROW_NUMBER() OVER (PARTITION BY `store_order_id` ORDER BY `received` ASC) AS `copy`
-  FROM `flat`
-)
 SELECT
   `store_id`,
   `store_order_id`,
   `coupon_code`,
-  `date`,
+  `date` AS `order_date`,
   `status`,
-  `registertime`,
-  `userid`,
-  `regionid`,
-  `gender`,
+  `customer`.`regionid` AS `region`,
+  CAST(EXTRACT(YEAR FROM TO_TIMESTAMP_LTZ(`customer`.`registertime`, 3)) AS INT) AS `customer_since`,
   `order_lines`
-FROM `numbered`
-WHERE `copy` = 1;
+FROM `store_orders_once`;
