@@ -91,6 +91,7 @@ def with_brought_keys():
 #: By kind: the file, and the claims that it needs besides CLAIMS.
 KINDS = {
     "prod": (lambda: shipped.read("prod"), EXPORTS | CONFLUENT | ROTATION),
+    "orders": (lambda: shipped.read("orders"), EXPORTS | CONFLUENT | ROTATION),
     "existing": (lambda: read("existing"), EXPORTS),
     "borrowed": (over_tables_in_confluents_storage, EXPORTS),
     "stored": (lambda: read("managed"), EXPORTS | CONFLUENT | ROTATION),
