@@ -1,8 +1,8 @@
 """Whether windows of a run fit the published windows beside them that the run doesn't publish again.
 
-If an edit of the contract moves events between windows, such as another time zone, an event near the border
-to such a window can be in no file or in two. Both files look complete, so the run doesn't publish the window
-unless somebody accepts that.
+If an edit of the contract moves events between windows, as another time zone moves instants, an event near
+the border to such a window can be in no file or in two. Both files look complete, so the run doesn't publish
+the window unless somebody accepts that.
 """
 
 from __future__ import annotations
@@ -14,7 +14,14 @@ from typing import Any
 import attrs
 
 from config.exports.contract import Contract
-from config.exports.windows import Window, find_kind, find_next_window, longest_days, parse_label
+from config.exports.windows import (
+    Window,
+    find_days,
+    find_kind,
+    find_next_window,
+    longest_days,
+    parse_label,
+)
 from glue_jobs.delivery.manifest import Manifest, membership, read_accepted
 
 #: What to do about a border.
@@ -41,8 +48,8 @@ class Border:
 class Borders:
     """`planned` are the windows of the run, `published` the labels of visible ones.
 
-    `read` returns a window's manifest. Without a zone of event times, which local times and dates lack, the
-    instants at which windows begin and end don't tell which events are in both or in neither.
+    `read` returns a window's manifest. Event times without a zone, which are local times and dates, belong to
+    the days of a window in any zone, and other event times to the instants between its start and its end.
     """
 
     contract: Contract
@@ -118,7 +125,7 @@ class Borders:
         if not gap and _BOUNDS.issuperset(changed):
             return None
         keys = f"the contract has changed ({', '.join(changed)})" if changed else "they don't meet"
-        effect = gap if gap and self.has_zone else "an event may be in both files, or in neither"
+        effect = gap or "an event may be in both files, or in neither"
         what = (
             f"window {window.label} is beside {label}, which this run doesn't publish again, and {keys}: "
             f"{effect}"
@@ -129,18 +136,31 @@ class Borders:
         """Return what happens to events between the two windows, or "" if the windows meet, or others are
         between them.
         """
-        start = window.start.isoformat()
-        end = window.end.isoformat()
-        if other["start"] < end and start < other["end"]:
-            both = max(start, other["start"]), min(end, other["end"])
+        start, end = self._find_bounds(window)
+        other_start, other_end = self._read_bounds(other)
+        if other_start < end and start < other_end:
+            both = max(start, other_start), min(end, other_end)
             return f"events from {both[0]} to {both[1]} are in both files"
-        first, second = sorted([(start, end), (other["start"], other["end"])])
+        first, second = sorted([(start, end), (other_start, other_end)])
         are_neighbours = self._are_neighbours(window, other)
         return (
             f"events from {first[1]} to {second[0]} are in neither file"
             if first[1] < second[0] and are_neighbours
             else ""
         )
+
+    def _find_bounds(self, window: Window) -> tuple[str, str]:
+        """Return the start and the end (exclusive) of a window as event times have them."""
+        if self.has_zone:
+            return window.start.isoformat(), window.end.isoformat()
+        first_day, end = find_days(window, find_kind(window.label))
+        return first_day.isoformat(), end.isoformat()
+
+    def _read_bounds(self, published: dict[str, str]) -> tuple[str, str]:
+        """Return the same of the window in a manifest."""
+        if self.has_zone:
+            return published["start"], published["end"]
+        return self._find_bounds(parse_label(published["label"], self.contract.window))
 
     def _are_neighbours(self, window: Window, other: dict[str, str]) -> bool:
         rule = self.contract.window

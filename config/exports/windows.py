@@ -47,6 +47,11 @@ def find_next_window(window: Window, rule: WindowRule) -> Window:
     return find_window(_find_next_first_day(window.first_day, rule.every), rule)
 
 
+def find_days(window: Window, every: Every) -> tuple[date, date]:
+    """Return the first day of a window of this kind, and the first day after it."""
+    return window.first_day, _find_next_first_day(window.first_day, every)
+
+
 def list_closed_windows(rule: WindowRule, as_of: datetime) -> Iterator[Window]:
     """Yield all windows from the rule's first one that have ended by `as_of`, oldest first."""
     window = find_window(rule.first, rule)

@@ -80,18 +80,27 @@ def test_a_gap_and_an_overlap_are_named(published):
     assert "events from 2024-03-10T15:00:00+00:00 to 2024-03-11T00:00:00+00:00 are in both files" in east
 
 
-@pytest.mark.slow
-def test_nothing_is_said_about_instants_if_events_have_only_a_date(lake):
-    """Another zone moves no date. The run blocks the window all the same, because it can't tell."""
+@pytest.mark.parametrize("zone", ["America/New_York", "Asia/Tokyo"])
+def test_another_zone_moves_no_date(lake, zone):
     dated = {"event_time": "day"}
-    lake.commit(THINGS, thing("monday", MONDAY), thing("friday", BORDER + timedelta(days=4)))
-    assert lake.export(edited(source=dated)).state() == "published"
-    window = lake.export(edited(source=dated, window={"zone": "America/New_York"}), as_of=LATER).window(NEXT)
-    assert window["code"] == "EXP-WINDOW-CHANGED"
-    assert (
-        "the contract has changed (window.zone): an event may be in both files, or in neither"
-        in (window["reason"])
+    lake.commit(
+        THINGS, thing("monday", MONDAY), thing("border", BORDER), thing("friday", BORDER + timedelta(days=4))
     )
+    first = lake.export(edited(source=dated))
+    assert first.column("id", WEEK) == ["monday"]
+    second = lake.export(edited(source=dated, window={"zone": zone}), as_of=LATER)
+    assert second.column("id", NEXT) == ["border", "friday"]
+
+
+@pytest.mark.slow
+def test_dates_that_another_length_of_windows_puts_into_two_files_are_named(lake):
+    dated = {"event_time": "day"}
+    lake.commit(THINGS, thing("sunday", BORDER), thing("friday", BORDER + timedelta(days=4)))
+    assert lake.export(edited(source=dated)).state() == "published"
+    monthly = {"zone": "Asia/Tokyo", "every": "month", "from": MONDAY.date().replace(day=1)}
+    window = lake.export(edited(source=dated, window=monthly), as_of=LATER + 4 * WEEKS).window("2024-03")
+    assert window["code"] == "EXP-WINDOW-CHANGED"
+    assert "events from 2024-03-04 to 2024-03-11 are in both files" in window["reason"]
 
 
 @pytest.mark.slow
