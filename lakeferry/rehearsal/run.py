@@ -203,6 +203,7 @@ def open_harness(output: Output, subject: Subject, folder: Path, *, flink: bool 
     remove_earlier(folder)
     project = Project(folder / "project", subject.stage)
     project.root.mkdir(parents=True)
+    (folder / _LOG).touch()  # also if this rehearsal is interrupted at once, the next one may replace it
     copy_project(project.root, subject.project)
     project.file.write_text(adapted.text, encoding="utf-8")
     loaded = deployment_file.load(project.file, project.folder.resolve(), judge=NOT_JUDGED)
