@@ -30,11 +30,12 @@ from lakeferry.cli import (
     secrets,
     status,
     topics,
+    verify,
 )
 
 #: In the order in which `lakeferry --help` lists them.
 _COMMANDS = (
-    *(demo, rehearse, init, secrets, doctor, plan, deploy, status, rotate, logs),
+    *(demo, rehearse, init, secrets, doctor, plan, deploy, status, verify, rotate, logs),
     *(topics, cost, export_ranges, query, inventory, diagram, explain, forget, destroy),
 )
 app = typer.Typer(

@@ -30,7 +30,8 @@ app: Final = command_group()
         "stage": "The deployment stage.",
         "checks": (
             "Each check: group, name, result (`ok`, `warn`, `fail`, or `skip` where it can't be checked "
-            "yet), message, needed, fix, caused_by (the check whose failure caused this one to fail)."
+            "yet), message, needed, fix, caused_by (the check whose failure caused this one to fail), "
+            "is_seen (false if what it is about could not be seen)."
         ),
         "topics": (
             "With --discover, each topic of the existing cluster: name, partitions, cleanup_policy, "

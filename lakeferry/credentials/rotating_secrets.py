@@ -176,19 +176,24 @@ def _list_in_stack(ctx: DeploymentContext, vendor: str, stack: Stack) -> Iterato
             yield RotatingSecret(ids[secret], vendor, function)
 
 
-def _read_age_without_vendor(ctx: DeploymentContext, secret: RotatingSecret, trouble: str) -> Age:
+def read_age_in_aws(ctx: DeploymentContext, secret: RotatingSecret, trouble: str = "") -> Age:
     """Return what Secrets Manager knows without the vendor: the age of the current version, and when the next
     rotation is due.
 
-    Both are None if Secrets Manager refuses to tell.
+    Raises CommandFailed, LakeferryError.
     """
     client = ctx.client("secretsmanager")
-    try:
-        with translate_aws_errors(f"describing secret {secret.name}"):
-            described = SecretVersions(client, secret.arn).describe()
-            days = SecretKeys(client, ctx.clock.time).age_days(secret.arn)
-    except (CommandFailed, LakeferryError):  # the first trouble explains more
-        return Age(secret.name, secret.vendor, None, None, 0.0, 0.0, "", (), trouble)
+    with translate_aws_errors(f"describing secret {secret.name}"):
+        described = SecretVersions(client, secret.arn).describe()
+        days = SecretKeys(client, ctx.clock.time).age_days(secret.arn)
     due = described.next_rotation
     overdue = max(0.0, ctx.clock.time() - due) / DAY if due else 0.0
     return Age(secret.name, secret.vendor, round(days, 3), due, round(overdue, 3), 0.0, "", (), trouble)
+
+
+def _read_age_without_vendor(ctx: DeploymentContext, secret: RotatingSecret, trouble: str) -> Age:
+    """Return an age without days if Secrets Manager refuses to tell."""
+    try:
+        return read_age_in_aws(ctx, secret, trouble)
+    except (CommandFailed, LakeferryError):  # the first trouble explains more
+        return Age(secret.name, secret.vendor, None, None, 0.0, 0.0, "", (), trouble)

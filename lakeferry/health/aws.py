@@ -179,7 +179,7 @@ def check_glue_quotas(ctx: DeploymentContext) -> list[Check]:
         reason = redact(answer_to(error)) if isinstance(error, ClientError) else type(error).__name__
         why = f"Service Quotas can't be read: {reason}"
         fix = "Look at them in the console of Service Quotas"
-        return [GROUP.warn(f"Glue: {name}", why, fix) for name in ("concurrent runs", "DPUs")]
+        return [GROUP.warn_unseen(f"Glue: {name}", why, fix) for name in ("concurrent runs", "DPUs")]
     return [
         _check_limit("Glue: concurrent runs", limits.get(_RUNS), 1, exports),
         _check_limit("Glue: DPUs", limits.get(_DPUS), dpus, exports * dpus),
@@ -202,7 +202,7 @@ def _read_glue_limits(ctx: DeploymentContext) -> dict[str, float]:
 
 def _check_limit(name: str, limit: float | None, least: int, all_at_once: int) -> Check:
     if limit is None:
-        return GROUP.warn(
+        return GROUP.warn_unseen(
             name, "Service Quotas doesn't list it", "Look at it in the console of Service Quotas"
         )
     fix = _RAISE.format(service="Glue")

@@ -43,7 +43,7 @@ def look(ctx: DeploymentContext) -> list[Check]:
     except CommandFailed as failure:
         return [
             runner.report_failed(GROUP, KEY, failure),
-            *GROUP.skip_all([SCOPE, *remaining], "not checked: no key was read"),
+            *GROUP.skip_all_unseen([SCOPE, *remaining], "not checked: no key was read"),
         ]
     accepted = GROUP.ok(KEY, f"{vendor.cloud.key.id}, in {secret}")
     try:
@@ -51,12 +51,12 @@ def look(ctx: DeploymentContext) -> list[Check]:
     except CommandFailed as failure:
         message = f"{failure.message}. {failure.why}".rstrip(". ")
         if failure.code == "SECRETS-SCOPE":
-            skipped = GROUP.skip_all(remaining, "not checked: the key lacks permissions")
+            skipped = GROUP.skip_all_unseen(remaining, "not checked: the key lacks permissions")
             return [accepted, GROUP.fail(SCOPE, message, failure.hint), *skipped]
         fix = f"Run `lakeferry secrets set confluent --stage {ctx.stage}` with a Cloud key that works"
         return [
             GROUP.fail(KEY, message, fix),
-            *GROUP.skip_all([SCOPE, *remaining], "not checked: the key doesn't work"),
+            *GROUP.skip_all_unseen([SCOPE, *remaining], "not checked: the key doesn't work"),
         ]
     checks = {
         ENVIRONMENT: check_environment,
@@ -150,7 +150,9 @@ def check_tableflow(ctx: DeploymentContext, vendor: Confluent) -> Check:
     try:
         regions = {get_text(region, "region") for region in plane.pages("/tableflow/v1/regions", cloud=CLOUD)}
     except Denied:
-        return GROUP.skip(TABLEFLOW, "not checked: it needs a Tableflow key, which the deployment creates")
+        return GROUP.skip_unseen(
+            TABLEFLOW, "not checked: it needs a Tableflow key, which the deployment creates"
+        )
     if ctx.region in regions:
         return GROUP.ok(TABLEFLOW, ctx.region)
     return GROUP.fail(
@@ -180,7 +182,7 @@ def check_quotas(ctx: DeploymentContext, vendor: Confluent) -> Check:
     try:
         applied = vendor.cloud.pages("/service-quota/v1/applied-quotas", scope="organization")
     except (Denied, NotFound):
-        return GROUP.skip(QUOTAS, "not checked: Confluent doesn't show them to this key")
+        return GROUP.skip_unseen(QUOTAS, "not checked: Confluent doesn't show them to this key")
     used_up = [
         quota for quota in applied if _read_number(quota, "usage") >= _read_number(quota, "applied_limit") > 0
     ]

@@ -85,7 +85,7 @@ def look(ctx: DeploymentContext) -> list[Check]:
     data = stacks.find_part(ctx, "data")
     if isinstance(confluent, str) or isinstance(data, str):
         why = confluent if isinstance(confluent, str) else str(data)
-        return GROUP.skip_all((*NAMES, *tables), f"not deployed: {why}")
+        return GROUP.skip_all_unseen((*NAMES, *tables), f"not deployed: {why}")
     chain = _Chain(ctx, confluent, data.outputs.get("TableflowBucketName", ""))
     checks = [
         *_check_integration_and_role(chain),
@@ -126,7 +126,7 @@ def _check_managed_table(ctx: DeploymentContext, name: str, topic: str, secret: 
         )
         return GROUP.fail(name, f"Tableflow's catalog doesn't show {topic} to the key in {secret}", fix)
     if metadata.get("current-snapshot-id") is None:
-        return GROUP.warn(name, "has no snapshot yet", _WAIT)
+        return GROUP.warn_unseen(name, "has no snapshot yet", _WAIT)
     return GROUP.ok(name, f"readable with the key in {secret}")
 
 
@@ -145,14 +145,14 @@ def _check_integration_and_role(chain: _Chain) -> list[Check]:
     if role and isinstance(integration, dict):
         checks += _check_trust(role, integration, restore)
     else:
-        checks += GROUP.skip_all((TRUST, TAGS), "not checked: one side isn't known")
+        checks += GROUP.skip_all_unseen((TRUST, TAGS), "not checked: one side isn't known")
     if role:
         needs = trust.list_needed_actions(ctx, chain.needs, chain.bucket, chain.database)
         checks.append(
             runner.attempt(GROUP, POLICY, lambda: trust.check_permissions(ctx, GROUP, role, needs, restore))
         )
     else:
-        checks.append(GROUP.skip(POLICY, "not checked: the role isn't known"))
+        checks.append(GROUP.skip_unseen(POLICY, "not checked: the role isn't known"))
     return [*checks, runner.attempt(GROUP, BUCKET, lambda: storage.check_bucket(ctx, GROUP, chain.bucket))]
 
 
@@ -203,7 +203,7 @@ def _check_tableflow(chain: _Chain) -> list[Check]:
     reader = Tableflow(ctx, chain.stack.outputs)
     plane = runner.attempt(GROUP, KEY, lambda: _require_key(reader, secret))
     if isinstance(plane, Check):
-        return [plane, *GROUP.skip_all((CATALOG, *names), "not checked: no key for Tableflow works")]
+        return [plane, *GROUP.skip_all_unseen((CATALOG, *names), "not checked: no key for Tableflow works")]
     checks = [
         GROUP.ok(KEY, f"{plane.key.id}, in {secret}"),
         runner.attempt(GROUP, CATALOG, lambda: _check_catalog(chain, reader)),
@@ -241,7 +241,9 @@ def _check_catalog(chain: _Chain, reader: Tableflow) -> Check:
             raise
         integrations = []  # only administrators of the cluster may list them
     if not integrations and is_somebody_elses:
-        return GROUP.skip(CATALOG, "not checked: somebody else created it, and this key may not see it")
+        return GROUP.skip_unseen(
+            CATALOG, "not checked: somebody else created it, and this key may not see it"
+        )
     if not integrations:
         return GROUP.fail(CATALOG, f"cluster {chain.cluster} has none", _REPAIR)
     return _check_catalog_integration(chain, integrations[0])
@@ -260,7 +262,7 @@ def _check_catalog_integration(chain: _Chain, catalog: CatalogIntegration) -> Ch
         state = "FAILED" if catalog.phase == "FAILED" else "suspended"
         return GROUP.fail(CATALOG, f"{catalog.id} is {state}: {catalog.reason}", _FIX_AND_RESUME)
     if catalog.phase == "PENDING":
-        return GROUP.warn(CATALOG, f"{catalog.id} is PENDING until the first table is written", _WAIT)
+        return GROUP.warn_unseen(CATALOG, f"{catalog.id} is PENDING until the first table is written", _WAIT)
     return GROUP.ok(CATALOG, f"{catalog.id} is {catalog.phase}")
 
 
@@ -274,4 +276,8 @@ def _check_topic(name: str, topic: str, table: TableflowTopic | None) -> Check:
     if table.catalog:
         status, reason = table.catalog
         return GROUP.fail(name, f"{table.phase}, and its catalog {status}: {reason}", _FIX_AND_RESUME)
-    return GROUP.ok(name, table.phase) if table.phase == "RUNNING" else GROUP.warn(name, table.phase, _WAIT)
+    return (
+        GROUP.ok(name, table.phase)
+        if table.phase == "RUNNING"
+        else GROUP.warn_unseen(name, table.phase, _WAIT)
+    )

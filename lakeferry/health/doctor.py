@@ -64,7 +64,7 @@ _WITHOUT_LOGIN: Final = ("deployment file", "identity", "region")
 def list_probes(ctx: DeploymentContext) -> list[Probe]:
     def checks(group: Group, name: str, look: Callable[[DeploymentContext], list[Check]]) -> list[Check]:
         if name not in _WITHOUT_LOGIN and (why := _login_problem(ctx)):
-            return [group.skip(name, f"not checked: {why}")]
+            return [group.skip_unseen(name, f"not checked: {why}")]
         return look(ctx)
 
     absent = set(_WITHOUT_CONFLUENT if ctx.deployment.confluent is None else ())

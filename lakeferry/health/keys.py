@@ -69,7 +69,7 @@ def _check_policy(ctx: DeploymentContext, name: str, purpose: str, key: str) -> 
         text = ctx.client("kms").get_key_policy(KeyId=key, PolicyName="default")["Policy"]
     except ClientError as error:
         if is_aws_denial(error) or read_error_code(error) == "NotFoundException":
-            return GROUP.skip(name, "not checked: you may not read the key's policy")
+            return GROUP.skip_unseen(name, "not checked: you may not read the key's policy")
         raise
     allowing = [
         statement
@@ -94,7 +94,7 @@ def _check_policy(ctx: DeploymentContext, name: str, purpose: str, key: str) -> 
         # What a condition allows depends on the call.
         if not statement.get("Condition") and set(anybody) & set(_list_principals(statement, "AWS")):
             return GROUP.ok(name, "the account's IAM decides who may use the key")
-    return GROUP.warn(
+    return GROUP.warn_unseen(
         name,
         "it isn't known to let IAM decide who may use the key, so it may have to name the deployment's roles",
         f"Let the account's IAM decide, or name the roles: {_POLICY}",

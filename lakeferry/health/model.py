@@ -35,7 +35,8 @@ class Result(StrEnum):
 class Check:
     """`needed` is the required value, "" if it is obvious.
 
-    `caused_by` is the name of the check whose failure caused this one.
+    `caused_by` is the name of the check whose failure caused this one. If `is_seen` is false, what the check
+    is about could not be seen.
     """
 
     group: str
@@ -45,6 +46,7 @@ class Check:
     needed: str = ""
     fix: str = ""
     caused_by: str = ""
+    is_seen: bool = True
 
     @property
     def is_root(self) -> bool:
@@ -67,11 +69,23 @@ class Group:
     def fail(self, name: str, message: str, fix: str, needed: str = "") -> Check:
         return Check(self.name, name, Result.FAIL, message, needed, fix)
 
-    def skip(self, name: str, why: str = NOT_DEPLOYED) -> Check:
+    def warn_unseen(self, name: str, message: str, fix: str = "", needed: str = "") -> Check:
+        """Warn of something that could not be seen, or not yet, so that nobody knows whether it is right."""
+        return Check(self.name, name, Result.WARN, message, needed, fix, is_seen=False)
+
+    def skip(self, name: str, why: str) -> Check:
+        """Return a check that doesn't apply to the deployment."""
         return Check(self.name, name, Result.SKIPPED, why)
 
-    def skip_all(self, names: Iterable[str], why: str = NOT_DEPLOYED) -> list[Check]:
+    def skip_all(self, names: Iterable[str], why: str) -> list[Check]:
         return [self.skip(name, why) for name in names]
+
+    def skip_unseen(self, name: str, why: str = NOT_DEPLOYED) -> Check:
+        """Return a check that applies and could not be made."""
+        return Check(self.name, name, Result.SKIPPED, why, is_seen=False)
+
+    def skip_all_unseen(self, names: Iterable[str], why: str = NOT_DEPLOYED) -> list[Check]:
+        return [self.skip_unseen(name, why) for name in names]
 
 
 def mark_consequences(

@@ -79,7 +79,7 @@ def look(ctx: DeploymentContext) -> list[Check]:
             raise
         message = error.response["Error"]["Message"]
         fix = f"Correct `network.subnets` in {_FILE}: the subnets of one VPC in {ctx.region}"
-        return [GROUP.fail(SUBNETS, message, fix), *GROUP.skip_all((SECURITY_GROUPS,), "not checked")]
+        return [GROUP.fail(SUBNETS, message, fix), *GROUP.skip_all_unseen((SECURITY_GROUPS,), "not checked")]
     checks = [_check_subnets(network, subnets)]
     vpc_id = subnets[0]["VpcId"]
     checks.append(
@@ -206,7 +206,7 @@ def _warn_of_unknown_way(
     elif others:
         why = f"it has routes to {', '.join(dict.fromkeys(others))}, but none to all addresses"
     called = " and ".join(["AWS", *_list_vendors(ctx)])
-    return GROUP.warn(
+    return GROUP.warn_unseen(
         name, f"not known: {why}", f"Ask the owner of the network whether {called} can be reached from it"
     )
 

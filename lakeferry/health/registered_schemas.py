@@ -56,7 +56,7 @@ def look(ctx: DeploymentContext) -> list[Check]:
         environment_id = stack.outputs["EnvironmentId"]
     of_cluster = discovery.open_environment_registry(ctx, ctx.confluent(), environment_id)
     if of_cluster is None:
-        return [GROUP.skip(KEY, "not checked: there is no key of Schema Registry yet")]
+        return [GROUP.skip_unseen(KEY, "not checked: there is no key of Schema Registry yet")]
     return _compare_all(ctx, of_cluster, topics)
 
 
@@ -83,7 +83,7 @@ def check_topic(ctx: DeploymentContext, client: RestClient, topic: Topic) -> Che
         fix = (
             f"Whether {describer} is right, and which fields are personal, is not known from Schema Registry"
         )
-        return GROUP.warn(name, f"{describer} can't be compared: {failure.message}", fix)
+        return GROUP.warn_unseen(name, f"{describer} can't be compared: {failure.message}", fix)
     found = FoundSchema(document, REGISTRY)
     if file is None:
         return _compare_derived(ctx, topic, found, describer)
@@ -107,7 +107,7 @@ def _compare_derived(ctx: DeploymentContext, topic: Topic, found: FoundSchema, d
     try:
         derived = flink_origins.derive_schema(topic.name, ctx.loaded.sources, ctx.deployment)
     except Unknown as unknown:
-        return GROUP.skip(name, f"not checked: its statement doesn't show the schema: {unknown}")
+        return GROUP.skip_unseen(name, f"not checked: its statement doesn't show the schema: {unknown}")
     differences = schemas.compare(derived, found, describer)
     if not differences.sentences:
         return GROUP.ok(name, f"{describer} makes the registered fields")

@@ -59,9 +59,9 @@ def run(
         finished[number] = checks
 
     def silent(probe: Probe) -> Check:
-        return probe.group.fail(
-            probe.name, f"no answer in {patience:g} s", "Check the network and the service's status page"
-        )
+        fix = "Check the network and the service's status page"
+        failed = probe.group.fail(probe.name, f"no answer in {patience:g} s", fix)
+        return attrs.evolve(failed, is_seen=False)
 
     answered = [finished.get(number, [silent(probe)]) for number, probe in enumerate(probes)]
     return [check for checks in answered for check in checks]
@@ -89,5 +89,6 @@ def report_failed(group: Group, name: str, error: Exception) -> Check:
     """
     failure = error if isinstance(error, CommandFailed) else error_translation.as_failure(error)
     if error_translation.is_aws_denial(error):
-        return group.warn(name, f"can't be read: {failure.message}", failure.hint)
-    return group.fail(name, f"{failure.code}: {failure.message}", failure.hint)
+        return group.warn_unseen(name, f"can't be read: {failure.message}", failure.hint)
+    failed = group.fail(name, f"{failure.code}: {failure.message}", failure.hint)
+    return attrs.evolve(failed, is_seen=False)

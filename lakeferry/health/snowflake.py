@@ -47,7 +47,7 @@ def look(ctx: DeploymentContext) -> list[Check]:
     except (CommandFailed, LakeferryError) as failure:
         return [
             runner.report_failed(GROUP, KEY, failure),
-            *GROUP.skip_all([LOGIN, *remaining], "not checked: no key was read"),
+            *GROUP.skip_all_unseen([LOGIN, *remaining], "not checked: no key was read"),
         ]
     key = GROUP.ok(KEY, f"{pair.fingerprint}, in {settings.key_secret}")
     try:
@@ -59,7 +59,7 @@ def look(ctx: DeploymentContext) -> list[Check]:
         return [
             key,
             GROUP.fail(LOGIN, message, fix),
-            *GROUP.skip_all(remaining, "not checked: there is no login"),
+            *GROUP.skip_all_unseen(remaining, "not checked: there is no login"),
         ]
     user = sql.to_exact_name(settings.user)
     role = sql.to_exact_name(settings.role)
@@ -68,7 +68,13 @@ def look(ctx: DeploymentContext) -> list[Check]:
         grants = list(_read_grants(vendor, role))
     except LakeferryError as error:
         unknown = GROUP.fail(PRIVILEGES, f"{error.kind.code}: {error.what}", error.remedy)
-        return [key, login, unknown, GROUP.skip(WAREHOUSE, "not checked"), check_user(vendor, settings)]
+        return [
+            key,
+            login,
+            unknown,
+            GROUP.skip_unseen(WAREHOUSE, "not checked"),
+            check_user(vendor, settings),
+        ]
     return [
         key,
         login,
@@ -138,7 +144,9 @@ def check_user(vendor: Snowflake, settings: Wanted) -> Check:
     try:
         rows = vendor.run(sql.statement(_DESC_USER, name=sql.identifier(name)))
     except LakeferryError as error:
-        return GROUP.warn(USER, f"{name} can't be described: {error.what}", f"{_ADMIN}: DESC USER {name};")
+        return GROUP.warn_unseen(
+            USER, f"{name} can't be described: {error.what}", f"{_ADMIN}: DESC USER {name};"
+        )
     properties = {row.get("property", ""): row.get("value", "") for row in rows}
     type_ = properties.get("TYPE", "")
     has_password = properties.get("PASSWORD", "") not in _UNSET

@@ -90,7 +90,7 @@ def look(ctx: DeploymentContext) -> list[Check]:
     parts = [stacks.find_part(ctx, part) for part in ("snowflake", "data", "confluent")]
     for part in parts:
         if isinstance(part, str):
-            return GROUP.skip_all(names, f"not deployed: {part}")
+            return GROUP.skip_all_unseen(names, f"not deployed: {part}")
     own, data, confluent = (part for part in parts if isinstance(part, Stack))
     chain = _Chain(
         ctx, own, data.outputs.get("TableflowBucketName", ""), confluent.outputs.get("KafkaClusterId", "")
@@ -123,9 +123,9 @@ def _from_aws_alone(chain: _Chain, login: Check) -> list[Check]:
     why = "not checked: there is no login"
     return [
         login,
-        GROUP.skip(INTEGRATION, why),
+        GROUP.skip_unseen(INTEGRATION, why),
         *_check_role(chain, None, None),
-        *GROUP.skip_all(remaining, why),
+        *GROUP.skip_all_unseen(remaining, why),
     ]
 
 
@@ -237,7 +237,7 @@ def _check_role(chain: _Chain, storage: Side | None, catalog: Side | None) -> li
     if role is None:
         return [
             check,
-            *GROUP.skip_all((OF_VOLUME, OF_INTEGRATION, POLICY), "not checked: the role isn't known"),
+            *GROUP.skip_all_unseen((OF_VOLUME, OF_INTEGRATION, POLICY), "not checked: the role isn't known"),
         ]
     needs = iam.list_needed_actions(ctx, contract.SNOWFLAKE_NEEDS, chain.bucket, chain.database)
     return [
@@ -250,7 +250,7 @@ def _check_role(chain: _Chain, storage: Side | None, catalog: Side | None) -> li
 
 def _check_trust(chain: _Chain, name: str, role: Role, side: Side | None, kind: str) -> Check:
     if side is None:
-        return GROUP.skip(name, "not checked: the other side isn't known")
+        return GROUP.skip_unseen(name, "not checked: the other side isn't known")
     external_id = side.external_id or chain.external_id(kind)
     principal = Principal(name, "sts:AssumeRole", side.principal, external_id)
     return iam.check_trust(GROUP, role, principal, iam.restore_command(chain.ctx, "snowflake"))
@@ -258,7 +258,7 @@ def _check_trust(chain: _Chain, name: str, role: Role, side: Side | None, kind: 
 
 def _verify_side(name: str, side: Side | None, verify: Callable[[Side], None]) -> Check:
     if side is None:
-        return GROUP.skip(name, "not checked: the object isn't known")
+        return GROUP.skip_unseen(name, "not checked: the object isn't known")
 
     def look() -> Check:
         verify(side)

@@ -53,7 +53,7 @@ def _check_catalog(ctx: DeploymentContext, source: CatalogSource) -> list[Check]
 def _check_managed_table(catalog: IcebergCatalog, source: CatalogSource, name: str, topic: str) -> Check:
     metadata = catalog_tables.load_metadata(catalog, source, topic)
     if metadata.get("current-snapshot-id") is None:
-        return GROUP.warn(name, "has no snapshot yet", "Wait; a table takes some ten minutes")
+        return GROUP.warn_unseen(name, "has no snapshot yet", "Wait; a table takes some ten minutes")
     return GROUP.ok(name, "is readable; it is only read")
 
 
@@ -85,7 +85,7 @@ def _explain_unseen_bucket(bucket: str, error: ClientError) -> Check:
         return GROUP.fail(BUCKET, f"there is no bucket {bucket}", fix)
     if read_error_code(error) in storage.FOREIGN:
         # The job has a role of its own, which may see what this login doesn't.
-        return GROUP.warn(
+        return GROUP.warn_unseen(
             BUCKET,
             f"{bucket} can't be checked: it belongs to another account, or you may not see it",
             "Check as somebody who may. If it is another account's, its policy must let this account read it",

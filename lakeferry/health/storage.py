@@ -65,7 +65,7 @@ def _check_existing_bucket(ctx: DeploymentContext, name: str, bucket: str) -> Ch
         return GROUP.fail(name, f"there is no bucket {bucket}", fix)
     if state == "foreign":
         foreign = f"{bucket} can't be checked: it belongs to another account, or you may not see it"
-        return GROUP.warn(name, foreign, "Check as somebody who may")
+        return GROUP.warn_unseen(name, foreign, "Check as somebody who may")
     region = find_region(ctx, bucket)
     if region != ctx.region:
         fix = f"Name a bucket in {ctx.region}: Tableflow writes, and the exports read, in one region"
@@ -95,7 +95,9 @@ def _check_content(ctx: DeploymentContext, name: str, bucket: str, usable: Check
     held = f"{bucket} holds {', '.join(keys[:_SHOWN])}{more}"
     if listing.get("IsTruncated"):
         unknown = f"{held}; whether it has a table of Tableflow is not known: there are too many objects"
-        return GROUP.warn(name, unknown, "If Tableflow has not written into it yet, name an empty bucket")
+        return GROUP.warn_unseen(
+            name, unknown, "If Tableflow has not written into it yet, name an empty bucket"
+        )
     fix = "Name an empty bucket: Tableflow refuses one that is not empty when it writes its first table"
     return GROUP.fail(name, f"{held}, and no table of Tableflow", fix)
 

@@ -25,12 +25,12 @@ def look(ctx: DeploymentContext, group: Group, name: str, part: str) -> list[Che
     with translate_aws_errors(f"reading stack {stack_name}"):
         stack = stacks.describe(ctx, stack_name, with_resources=True)
     if stack is None or not any(list_custom_resources(stack)):
-        return [group.skip(name, NOT_DEPLOYED)]
+        return [group.skip_unseen(name, NOT_DEPLOYED)]
     try:
         others = list(find_other_tenants(ctx, [stack]))
     except (LakeferryError, CommandFailed) as failure:
         why = failure.what if isinstance(failure, LakeferryError) else failure.message
-        return [group.skip(name, f"not checked: {why}")]
+        return [group.skip_unseen(name, f"not checked: {why}")]
     for resource, other in others:
         problem = (
             f"{other.kind.code}: {resource.identity.kind} {resource.identity.logical_id} of {stack.name}: "

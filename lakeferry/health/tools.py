@@ -50,7 +50,7 @@ def with_node(find: Callable[[], Node], root: Path = ROOT) -> list[Check]:
     except NoNode as missing:
         return [
             GROUP.fail("Node", str(missing), _SET_UP),
-            GROUP.skip("CDK command line", "not checked: it needs Node"),
+            GROUP.skip_unseen("CDK command line", "not checked: it needs Node"),
         ]
     origin = (
         "came with the Python packages" if "node_modules" in " ".join(chosen.npm) else "this machine's own"

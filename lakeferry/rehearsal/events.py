@@ -19,10 +19,10 @@ from config.deployments.confluent_model import Topic
 from config.deployments.deployment_file import LoadedDeployment
 from config.exports.windows import Window, find_next_window
 from lakeferry.errors import CommandFailed
-from lakeferry.rehearsal import oracle
-from lakeferry.rehearsal.oracle import Question, Record
 from lakeferry.rehearsal.steering import steer
 from lakeferry.rehearsal.subject import Due, list_due
+from lakeferry.verification import oracle
+from lakeferry.verification.oracle import Question, Record
 from simulators.confluent.datagen import remove_arg_properties
 from simulators.data.schema_values import SchemaValues
 from simulators.tableflow.topic import KEY_PROPERTY

@@ -27,7 +27,8 @@ from lakeferry.deployment.context import DeploymentContext
 from lakeferry.local.bootstrap import ROOT
 from lakeferry.rehearsal.environments import SimulatedEnvironment
 from lakeferry.rehearsal.events import Plan, TopicEvents, decode
-from lakeferry.rehearsal.oracle import Record
+from lakeferry.verification.oracle import Record
+from lakeferry.verification.tables import find_database
 from lambdas.shared.clock import Deadline, SystemClock
 from stacks.assets import build_glue_zip
 
@@ -300,7 +301,7 @@ class Harness:
     @property
     def database(self) -> str:
         """Return the Glue database of the tables."""
-        return self.deployment.existing_glue_database or self.output("confluent", "KafkaClusterId")
+        return find_database(self.ctx)
 
     def output(self, part: str, name: str) -> str:
         """Return an output of the stack `<prefix>-<part>`. Raises CheckFailed if it has no such output."""

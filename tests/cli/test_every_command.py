@@ -62,6 +62,7 @@ ROWS = {
     "plan": Row("--stage nosuch", "DEPLOYMENT-FILE", 2),
     "deploy": Row("--stage nosuch", "DEPLOYMENT-FILE", 2),
     "status": Row("--stage nosuch", "DEPLOYMENT-FILE", 2),
+    "verify": Row("--stage nosuch", "DEPLOYMENT-FILE", 2),
     "rotate": Row("--now --revoke", "USAGE", 2),
     "logs": Row("--stage nosuch", "DEPLOYMENT-FILE", 2),
     "explain": Row("EXP-LAT", "UNKNOWN-CODE", 2, "EXP-SOURCE-INCOMPLETE"),

@@ -11,15 +11,19 @@ import gzip
 import io
 import json
 import os
+import urllib.request
 from datetime import UTC, datetime
 
 import attrs
 import pytest
 
 from config.exports import cron
+from lakeferry import output
 from lakeferry.deployment.context import FUNCTIONS
 from lakeferry.local import target
 from lakeferry.rehearsal.harness import copy_project
+from lakeferry.verification import recomputation, windows
+from lakeferry.verification import tables as verified
 from simulators.aws.server import EmbeddedAws
 from simulators.core import control
 from tests.support.command import Clone
@@ -29,6 +33,7 @@ from tests.support.promises import promised
 
 pytestmark = [pytest.mark.deep, pytest.mark.timeout(2400)]
 STAGE = "shop"
+WINDOW = (windows.FILES, windows.ROWS, windows.COLUMNS, windows.PERSONAL)
 ANSWERS = (
     *("--tables", DATABASE, "--bucket", BUCKET),
     *("--topics", "sales_orders", "--zone", "Europe/Berlin"),
@@ -193,6 +198,33 @@ def test_status_shows_what_can_be_seen_without_a_key(analyst):
     assert analyst.call("status", "--stage", STAGE, "--drift")["drift"] == []
     (table,) = document["tables"]
     assert {name for name, hop in table.items() if isinstance(hop, dict)} == {"iceberg", "glue"}
+
+
+def test_verify_finds_nothing_wrong_and_changes_nothing(analyst, owner, before):
+    for mail in json.load(urllib.request.urlopen(f"{analyst.aws.url}/_simulator/mail")):
+        if mail["kind"] == "confirmation":
+            urllib.request.urlopen(mail["link"]).close()
+    s3 = analyst.ctx.client("s3")
+    bucket = analyst.output("data", "LakeBucketName")
+    keys = [item["Key"] for item in s3.list_objects_v2(Bucket=bucket)["Contents"]]
+    words = ("verify", "--stage", STAGE, "--out", str(analyst.clone.root / "evidence"), "--last", "2")
+    ended = analyst.call(*words, code=1)
+    assert ended["code"] == "VERIFY-UNKNOWN"
+    document = ended["details"]
+    assert {*output.DOCUMENT, *document} == promised("verify")
+    # The embedded AWS has no Service Quotas, and the first scheduled run is tomorrow.
+    unknown = {finding["about"] for finding in document["findings"] if finding["outcome"] == "unknown"}
+    quotas = {"AWS: Glue: concurrent runs", "AWS: Glue: DPUs"}
+    assert unknown == {*quotas, "weekly_sales", "weekly_sales_by_region"}
+    passed = {(finding["claim"], finding["about"]) for finding in document["findings"]
+              if finding["outcome"] == "passed"}  # fmt: skip
+    for label in ("2026-W46", "2026-W47"):
+        for claim in (*WINDOW, recomputation.RECOMPUTED):
+            assert (claim, f"weekly_sales {label}") in passed
+    for claim in (verified.GLUE_SHOWS, verified.ATHENA_SHOWS):
+        assert (claim, "sales_orders") in passed
+    assert [item["Key"] for item in s3.list_objects_v2(Bucket=bucket)["Contents"]] == keys
+    assert owner.fingerprint() == before
 
 
 def test_monitoring_measures_everything_without_a_key(analyst):

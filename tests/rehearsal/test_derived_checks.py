@@ -16,15 +16,17 @@ from config.deployments import deployment_file
 from config.exports import contracts
 from config.exports.check import NOT_JUDGED
 from config.exports.windows import find_window
+from glue_jobs.delivery.csv import guarded
 from lakeferry.errors import CommandFailed
-from lakeferry.rehearsal import changes, events, oracle, subject
-from lakeferry.rehearsal.checks import exports, tables
+from lakeferry.rehearsal import changes, events, subject
+from lakeferry.rehearsal.checks import tables
 from lakeferry.rehearsal.events import decode
-from lakeferry.rehearsal.harness import CheckFailed, TopicRecords
-from lakeferry.rehearsal.oracle import Question, Record
+from lakeferry.rehearsal.harness import TopicRecords
 from lakeferry.rehearsal.phases import LAST, PHASES
 from lakeferry.rehearsal.steering import steer
 from lakeferry.rehearsal.subject import Subject
+from lakeferry.verification import data_files, oracle
+from lakeferry.verification.oracle import Question, Record
 from simulators.data.schema_values import SchemaValues
 from tests.support import shipped
 from tests.support.lake import ROOT
@@ -238,27 +240,36 @@ class TestEvents:
 
 
 class TestComparison:
-    def due(self):
-        return next(due for due in subject.list_due(shipped.load("dev")))
+    def find_difference(self, delivered, expected, *, show_rows=True):
+        contract = next(due for due in subject.list_due(shipped.load("dev"))).contract
+        header = [column.name for column in contract.columns]
+        rows = [[cell] * len(header) for cell in delivered]
+        wanted = [[cell] * len(header) for cell in expected]
+        return data_files.find_difference(contract, header, rows, wanted, show_rows=show_rows)
 
     def test_a_row_that_differs_is_shown(self):
-        names = len(self.due().contract.columns)
-        delivered = [["a"] * names]
-        exports.compare(self.due(), delivered, [["a"] * names])
-        with pytest.raises(CheckFailed, match="instead of"):
-            exports.compare(self.due(), delivered, [["b"] * names])
+        assert self.find_difference("a", "a") == ""
+        assert "instead of ('b'" in self.find_difference("a", "b")
+
+    def test_a_row_of_real_data_is_counted_and_not_shown(self):
+        difference = self.find_difference(["ada", "ada"], ["bob"], show_rows=False)
+        assert difference.endswith("2 that were not expected, and 1 are missing")
+        assert "ada" not in difference
+        assert "bob" not in difference
 
     def test_rows_in_another_order_are_refused(self):
-        names = len(self.due().contract.columns)
-        rows = [["a"] * names, ["b"] * names]
-        with pytest.raises(CheckFailed, match="not sorted by symbol, side, hour"):
-            exports.compare(self.due(), rows[::-1], rows)
+        assert "not sorted by symbol, side, hour" in self.find_difference("ba", "ab")
 
     @pytest.mark.parametrize(
-        ("text", "cell"), [("amber", "amber"), ("=1", "'=1"), ("a,-b", "a,'-b"), (' "@x', "' \"@x"), ("", "")]
+        ("text", "cell"),
+        [
+            *(("amber", "amber"), ("", ""), ("a\r\nb", "a\r\nb"), ("a,\x01b", "a,\x01b")),
+            *(("=1", "'=1"), ("a,-b", "a,'-b"), (' "@x', "' \"@x"), ("\nb", "'\nb")),
+            *(("a\r\n=b", "a\r\n'=b"), ("a;\x01 +b", "a;'\x01 +b")),
+        ],
     )
     def test_a_formula_has_an_apostrophe(self, text, cell):
-        assert oracle.guard(text) == cell
+        assert oracle.guard(text) == cell == guarded(text)
 
 
 def test_a_question_about_any_table_is_answered_from_its_records():

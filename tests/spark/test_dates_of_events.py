@@ -16,7 +16,7 @@ from glue_jobs.catalogs import GlueCatalog
 from glue_jobs.rows import ExportQuery
 from glue_jobs.source import pin, read_events
 from glue_jobs.store import connect
-from lakeferry.rehearsal.oracle_sql import Query, quote, write_raw
+from lakeferry.verification.oracle_sql import Query, quote, write_raw
 from simulators.tableflow.kafka import partition_of
 from tests.support.lake import MONDAY, WEEK, column, contract, topic_of
 

@@ -89,7 +89,7 @@ def test_a_consequence_of_an_earlier_failure_names_it():
 
 
 def test_without_an_earlier_failure_nothing_is_a_consequence():
-    chain = [G.ok("a", ""), G.warn("b", ""), G.skip("c"), G.fail("d", "", "fix d")]
+    chain = [G.ok("a", ""), G.warn("b", ""), G.skip_unseen("c"), G.fail("d", "", "fix d")]
     assert mark_consequences(chain, {"d": ()}, "") == chain
 
 

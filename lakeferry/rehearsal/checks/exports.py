@@ -5,16 +5,11 @@ it.
 from __future__ import annotations
 
 import base64
-import csv
-import gzip
-import io
 import json
 import urllib.request
-from collections import Counter
 from typing import Any, Final
 
 from config.deployments.model import Export, to_pascal_case
-from lakeferry.rehearsal import oracle
 from lakeferry.rehearsal.harness import (
     Check,
     CheckFailed,
@@ -24,8 +19,10 @@ from lakeferry.rehearsal.harness import (
     require,
     wait_until,
 )
-from lakeferry.rehearsal.oracle import ExpectedFile, Question
 from lakeferry.rehearsal.subject import Due
+from lakeferry.verification import data_files, oracle
+from lakeferry.verification.exports import find_schedule
+from lakeferry.verification.oracle import ExpectedFile, Question
 
 _ENDED: Final = ("SUCCEEDED", "FAILED", "TIMEOUT", "STOPPED", "ERROR", "EXPIRED")
 _RUN_SECONDS: Final = 300.0
@@ -104,8 +101,10 @@ def _publish(harness: Harness, due: Due, expected: ExpectedFile) -> list[Result]
     require(set(files) >= {"data", "datapackage", "report"}, f"only {sorted(files)} were published")
     for role in ("report", "datapackage"):
         require(harness.content(bucket, files[role]), f"the {role} is empty")
-    delivered = read_file(due, harness.content(bucket, files["data"]))
-    compare(due, delivered, expected.rows)
+    content = harness.content(bucket, files["data"])
+    header, *delivered = data_files.read_records(content, due.contract.delivery)
+    difference = data_files.find_difference(due.contract, header, delivered, expected.rows, show_rows=True)
+    require(not difference, difference)
     harness.out.joinpath("report.html").write_bytes(harness.content(bucket, files["report"]))
     kept = manifest["rows"]["events"]["kept"]
     result = f"{name} {due.window.label}: {len(delivered)} rows, cell by cell as SQL over {kept} records"
@@ -115,50 +114,6 @@ def _publish(harness: Harness, due: Due, expected: ExpectedFile) -> list[Result]
     else:
         results.append(NotApplicable(_MAIL, f"{name} has no recipients"))
     return results
-
-
-def read_file(due: Due, content: bytes) -> list[list[str]]:
-    """Return the rows of a file. Raises CheckFailed if its header has other columns than the contract."""
-    data = gzip.decompress(content) if due.contract.delivery.gzip else content
-    text = io.StringIO(data.decode("utf-8-sig"), newline="")
-    header, *rows = csv.reader(text, strict=True, delimiter=due.contract.delivery.delimiter)
-    names = [column.name for column in due.contract.columns]
-    require(header == names, f"the file of {due.contract.name} has the columns {', '.join(header)}")
-    return rows
-
-
-def compare(due: Due, delivered: list[list[str]], expected: list[list[str | None]]) -> None:
-    """Raise CheckFailed unless a file has exactly the expected rows, and their order.
-
-    The file breaks ties of the columns that it is sorted by in its own way.
-    """
-    contract = due.contract
-    texts = [column.type == "text" for column in contract.columns]
-    cells = []
-    for row in expected:
-        cells.append([_write(cell, contract.delivery.null_text, is_text=is_text)
-                      for cell, is_text in zip(row, texts, strict=True)])  # fmt: skip
-    extra = Counter(map(tuple, delivered)) - Counter(map(tuple, cells))
-    missing = Counter(map(tuple, cells)) - Counter(map(tuple, delivered))
-    require(
-        not extra and not missing,
-        f"{contract.name}: {len(delivered)} rows were delivered, {len(cells)} were expected: "
-        f"{next(iter(extra), 'nothing')} instead of {next(iter(missing), 'nothing')}",
-    )
-    names = [column.name for column in contract.columns]
-    sorted_by = [names.index(name) for name in contract.delivery.order_by]
-    order = [[row[index] for index in sorted_by] for row in delivered]
-    wanted = [[row[index] for index in sorted_by] for row in cells]
-    require(
-        order == wanted,
-        f"{contract.name}: the rows are not sorted by {', '.join(contract.delivery.order_by)}",
-    )
-
-
-def _write(cell: str | None, null_text: str, *, is_text: bool) -> str:
-    if cell is None:
-        return null_text
-    return oracle.guard(cell) if is_text else cell
 
 
 def not_twice(harness: Harness) -> list[Result]:
@@ -214,7 +169,10 @@ def _run_schedule(harness: Harness, due: Due) -> dict[str, Any]:
     """Fire the schedule at its first time after the window and return the job run when it has ended."""
     job = _find_job(harness, due.export)
     known_run_ids = {run["Id"] for run in _list_runs(harness, job)}
-    request = {**_schedule(harness, job), "at": due.time.isoformat()}
+    schedule = find_schedule(harness.ctx, job)
+    if schedule is None:
+        raise CheckFailed(f"no schedule of group {harness.deployment.prefix} starts {job}")
+    request = {"group": schedule["GroupName"], "name": schedule["Name"], "at": due.time.isoformat()}
     fired = harness.simulators.ask_aws("POST", "/schedules/fire", request)
     started = [run for run in _list_runs(harness, job) if run["Id"] not in known_run_ids]
     if not started:
@@ -236,16 +194,6 @@ def _list_runs(harness: Harness, job: str) -> list[dict[str, Any]]:
 
 def _find_job(harness: Harness, export: Export) -> str:
     return harness.output("exports", f"{to_pascal_case(export.contract)}JobName")
-
-
-def _schedule(harness: Harness, job: str) -> dict[str, str]:
-    scheduler = harness.ctx.client("scheduler")
-    group = harness.deployment.prefix
-    for schedule in scheduler.list_schedules(GroupName=group)["Schedules"]:
-        target = scheduler.get_schedule(GroupName=group, Name=schedule["Name"])["Target"]
-        if json.loads(target.get("Input") or "{}").get("JobName") == job:
-            return {"group": group, "name": schedule["Name"]}
-    raise CheckFailed(f"no schedule of group {group} starts {job}")
 
 
 def _list_manifests(harness: Harness, due: Due) -> list[str]:

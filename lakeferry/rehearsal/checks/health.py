@@ -14,6 +14,7 @@ from lakeferry.deployment import stacks
 from lakeferry.health import doctor, model, runner
 from lakeferry.health.model import Result as DoctorResult
 from lakeferry.rehearsal.harness import Check, Harness, Result, require, wait_until
+from lakeferry.verification.measured import list_alarms, list_measured
 from lambdas import contract
 
 
@@ -88,16 +89,13 @@ def monitoring_measures(harness: Harness) -> list[Result]:
     require(names, "no stack of operations has a schedule")
     for name in names:
         harness.simulators.ask_aws("POST", "/schedules/fire", {"name": name})
-    alarms = harness.ctx.client("cloudwatch").get_paginator("describe_alarms")
-    pages = alarms.paginate(AlarmNamePrefix=f"{harness.deployment.prefix}-")
-    watched = {
-        alarm["MetricName"] for page in pages for alarm in page["MetricAlarms"] if "MetricName" in alarm
-    }
+    alarms = list_alarms(harness.ctx).values()
+    watched = {alarm["MetricName"] for alarm in alarms if "MetricName" in alarm}
     expected = watched & set(contract.METRIC_DIMENSIONS)
     require(expected, f"no alarm watches a metric of the deployment: {sorted(watched)}")
 
     def read_all_metrics() -> Counter[str] | None:
-        counts = _count_metrics(harness)
+        counts = list_measured(harness.ctx)
         return counts if counts.keys() >= expected else None
 
     listed = ", ".join(sorted(expected))
@@ -107,13 +105,3 @@ def monitoring_measures(harness: Harness) -> list[Result]:
         "each key"
     )
     return [Check("monitoring measures every hop", result, dict(metrics))]
-
-
-def _count_metrics(harness: Harness) -> Counter[str]:
-    """Count the metrics by name, without those of the whole deployment."""
-    pages = (
-        harness.ctx.client("cloudwatch").get_paginator("list_metrics").paginate(Namespace=contract.METRICS)
-    )
-    return Counter(
-        metric["MetricName"] for page in pages for metric in page["Metrics"] if len(metric["Dimensions"]) > 1
-    )

@@ -25,7 +25,8 @@ from lakeferry.rehearsal.harness import (
     require,
     wait_until,
 )
-from lakeferry.rehearsal.oracle import Record
+from lakeferry.verification.oracle import Record
+from lakeferry.verification.tables import find_glue_table, find_table_bucket
 from lambdas.shared.clock import Deadline, SystemClock
 from lambdas.shared.errors import LakeferryError
 from lambdas.shared.http import Session
@@ -99,12 +100,11 @@ def _repeat_in_each_partition(harness: Harness, *, written_by_statements: bool) 
 def _check_glue(harness: Harness, topic: Topic) -> Check:
     database = harness.database
     entry = wait_until(
-        lambda: _find_glue_table(harness, database, topic.table),
+        lambda: find_glue_table(harness.ctx, database, topic.table),
         f"Glue shows no table {database}.{topic.table}",
     )
     location = str(entry["Parameters"]["metadata_location"])
-    source = harness.deployment.source
-    bucket = source.glue.bucket if source and source.glue else harness.output("data", "TableflowBucketName")
+    bucket = find_table_bucket(harness.ctx)
     require(location.startswith(f"s3://{bucket}/"), f"{topic.table} is at {location}, not in {bucket}")
     count = len(harness.read_topic(topic.name).records)
     if count == 0 and topic.statement:
@@ -116,16 +116,6 @@ def _check_glue(harness: Harness, topic: Topic) -> Check:
         f"{count} records in the topic, {database}.{topic.table} in Glue, {len(files)} data files in {bucket}"
     )
     return Check(f"{topic.name} flows into an Iceberg table", result, {"topic": topic.name, "records": count})
-
-
-def _find_glue_table(harness: Harness, database: str, table: str) -> dict[str, Any] | None:
-    """Return the table once it has a snapshot."""
-    glue = harness.ctx.client("glue")
-    try:
-        entry: dict[str, Any] = glue.get_table(DatabaseName=database, Name=table)["Table"]
-    except glue.exceptions.EntityNotFoundException:
-        return None
-    return entry if entry.get("Parameters", {}).get("metadata_location") else None
 
 
 @attrs.frozen

@@ -1,4 +1,4 @@
-"""The process that `lakeferry.rehearsal.oracle` starts: it reads requests from standard input, and writes
+"""The process that `lakeferry.verification.oracle` starts: it reads requests from standard input, and writes
 what files should have to standard output.
 """
 
@@ -27,9 +27,11 @@ from config.exports.contract import Contract
 from config.exports.table_columns import list_spark_columns
 from config.exports.topic_schema import from_avro
 from config.exports.windows import Window, parse_label
+from glue_jobs.platform import CATALOG
+from glue_jobs.table_fields import metadata_columns
 from lakeferry.local import spark as local_spark
 from lakeferry.local.judge import CONVERTER
-from lakeferry.rehearsal.oracle_sql import EVENT, PERSONS, Query, quote, write_raw
+from lakeferry.verification.oracle_sql import EVENT, PERSONS, Query, quote, write_raw
 
 #: Characters of Spark's message that a problem quotes.
 _LONGEST: Final = 300
@@ -60,8 +62,17 @@ def _answer(spark: SparkSession, request: dict[str, Any]) -> dict[str, Any]:
     ]
     spark.udf.register("pseudonym", _build_pseudonym(base64.b64decode(request["key"])))
     events = request["events"]
-    files = [File(spark, contract, window) for contract, window in zip(contracts, windows, strict=True)]
+    is_real = request["snapshot"] is not None
+    files = [
+        File(spark, contract, window, is_real) for contract, window in zip(contracts, windows, strict=True)
+    ]
     chosen: list[int] | None = None
+    if request["snapshot"]:
+        try:
+            _create_view_of_table(spark, request["snapshot"])
+        except Exception as error:  # Spark, Iceberg and py4j raise many classes
+            return {"chosen": None, "files": [], "problem": _name_error(error)}
+        return {"chosen": None, "files": [file.describe() for file in files], "problem": ""}
     if request["choose"]:
         _create_view(spark, request, events)
         try:
@@ -79,6 +90,19 @@ def _choose(files: Sequence[File], count: int) -> list[int]:
     for file in files:
         refused |= file.find_refused()
     return [index for index in range(count) if index not in refused]
+
+
+def _create_view_of_table(spark: SparkSession, snapshot: dict[str, Any]) -> None:
+    """Make a snapshot of a table the view `events`, with Kafka's metadata as contracts name them."""
+    table = f"{CATALOG}.`{snapshot['database']}`.`{snapshot['table']}`"
+    frame = spark.sql(f"SELECT * FROM {table} VERSION AS OF {snapshot['snapshot_id']}")
+    names = {name: name for name in frame.columns if not name.startswith("$")}
+    for column, name in metadata_columns(frame.columns).items():
+        names.pop(column, None)
+        if name not in frame.columns:
+            names[column] = name
+    columns = [frame[f"`{column}`"].alias(name) for column, name in names.items()]
+    frame.select(*columns).createOrReplaceTempView("events")
 
 
 def _create_view(spark: SparkSession, request: dict[str, Any], events: Sequence[dict[str, Any]]) -> None:
@@ -135,11 +159,14 @@ def _convert_scalar(value: Any, type_: str) -> Any:
 
 @attrs.frozen
 class File:
-    """The file of a contract's window, over the view `events`."""
+    """The file of a contract's window, over the view `events`. What is said of real events has no value of
+    theirs.
+    """
 
     spark: SparkSession
     contract: Contract
     window: Window
+    is_real: bool = False
 
     def find_refused(self) -> set[int]:
         """Return the numbers of the events with a line that the contract refuses: an empty value, one that
@@ -176,7 +203,8 @@ class File:
             cells = [[_write_cell(row[name]) for name in names] for row in kept]
             return {"rows": cells, "problems": list(self._list_problems(rows)) if kept else []}
         except PySparkException as error:
-            return {"rows": [], "problems": [_shorten(error)]}
+            problem = _name_error(error) if self.is_real else _shorten(error)
+            return {"rows": [], "problems": [problem]}
 
     def _query(self) -> Query:
         """Return the query, with the types that decide how it reads a value."""
@@ -241,6 +269,12 @@ def _write_cell(value: Any) -> str | None:
 def _write_text(text: str) -> str:
     escaped = text.replace("\\", "\\\\").replace('"', '\\"')
     return f'"{escaped}"'
+
+
+def _name_error(error: Exception) -> str:
+    """Return the name of Spark's error, whose message may have data."""
+    condition = error.getErrorClass() if isinstance(error, PySparkException) else None
+    return f"Spark failed: {condition or type(error).__name__}"
 
 
 def _shorten(error: PySparkException) -> str:

@@ -1,5 +1,5 @@
 """Say what the files of exports should have, by other means than the job: Spark SQL over the events as they
-were produced, in a process of its own.
+were produced or, of a real deployment, over a snapshot of the table, in a process of its own.
 """
 
 from __future__ import annotations
@@ -10,21 +10,25 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Sequence
-from typing import Any, Final
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, Protocol
 
 import attrs
 
+from config.exports.contract import Contract
+from config.exports.windows import Window
 from lakeferry.errors import CommandFailed
 from lakeferry.local.bootstrap import ROOT
 from lakeferry.local.judge import CONVERTER
-from lakeferry.rehearsal.subject import Due
 
-_WORKER: Final = "lakeferry.rehearsal.oracle_worker"
+_WORKER: Final = "lakeferry.verification.oracle_worker"
 _SECONDS: Final = 600
-#: A spreadsheet would execute a text that begins so, or that has this after a separator: an apostrophe is put
-#: before it.
-_FORMULA: Final = "[ '\"\u00a0\u3000]*(?:[=+\\-@＝＋－＠]|[\\x00-\\x1f])"
+#: What docs/for-analysts.md, "The exact text", says of the apostrophes that guard against formulas: where a
+#: text begins like one, and where one follows a separator inside it.
+_BLANKS: Final = " '\"\u00a0\u3000"
+_FORMULA: Final = "[=+\\-@＝＋－＠]"
+_BEGINNING: Final = f"[{_BLANKS}]*(?:{_FORMULA}|[\\x00-\\x1f])"
+_INSIDE: Final = f"([,;\t\r\n])([{_BLANKS}\\x00-\\x08\\x0b\\x0c\\x0e-\\x1f]*{_FORMULA})"
 
 
 @attrs.frozen
@@ -40,15 +44,38 @@ class Record:
     key: str | None = None
 
 
+class WindowOfExport(Protocol):
+    """The window of an export whose file is asked about."""
+
+    @property
+    def contract(self) -> Contract: ...
+
+    @property
+    def window(self) -> Window: ...
+
+
+@attrs.frozen
+class TableSnapshot:
+    """A snapshot of an Iceberg table in the Glue Data Catalog."""
+
+    database: str
+    table: str
+    snapshot_id: int
+
+
 @attrs.frozen
 class Question:
-    """The events of a topic, and its exports. With `choose`, only events that can be published count."""
+    """The events of a topic, and its exports. With `choose`, only events that can be published count.
+
+    With `snapshot`, the events are those of the table, and there are no `records`.
+    """
 
     topic: str
     schema: str
     records: Sequence[Record]
-    dues: Sequence[Due]
+    dues: Sequence[WindowOfExport]
     choose: bool = False
+    snapshot: TableSnapshot | None = None
 
 
 @attrs.frozen
@@ -70,15 +97,20 @@ class Expected:
     problem: str = ""
 
 
-def ask(questions: Sequence[Question], key: bytes) -> list[Expected]:
-    """Answer questions in one process. `key` is that of pseudonyms. Raises CommandFailed."""
+def ask(
+    questions: Sequence[Question], key: bytes, environment: Mapping[str, str] | None = None
+) -> list[Expected]:
+    """Answer questions in one process. `key` is that of pseudonyms.
+
+    `environment` has variables for the process in addition to those of this one. Raises CommandFailed.
+    """
     if not questions:
         return []
     request = [_build_request(question, key) for question in questions]
     path = os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH"))))
     answer = subprocess.run(
         [sys.executable, "-m", _WORKER], input=json.dumps(request), capture_output=True, text=True,
-        timeout=_SECONDS, env={**os.environ, "PYTHONPATH": path, "TZ": "UTC"},
+        timeout=_SECONDS, env={**os.environ, **(environment or {}), "PYTHONPATH": path, "TZ": "UTC"},
     )  # fmt: skip
     if answer.returncode:
         last = answer.stderr.strip().splitlines()[-1:] or ["it said nothing"]
@@ -97,6 +129,7 @@ def _build_request(question: Question, key: bytes) -> dict[str, Any]:
         "contracts": [CONVERTER.unstructure(due.contract) for due in question.dues],
         "windows": [due.window.label for due in question.dues],
         "choose": question.choose,
+        "snapshot": attrs.asdict(question.snapshot) if question.snapshot else None,
         "key": base64.b64encode(key).decode(),
     }
 
@@ -104,11 +137,11 @@ def _build_request(question: Question, key: bytes) -> dict[str, Any]:
 def _read(question: Question, document: dict[str, Any]) -> Expected:
     files = {}
     for due, file in zip(question.dues, document["files"], strict=False):
-        files[due.export.contract] = ExpectedFile(file["rows"], file["problems"])
+        files[due.contract.name] = ExpectedFile(file["rows"], file["problems"])
     return Expected(document["chosen"] or [], files, document["problem"])
 
 
 def guard(text: str) -> str:
     """Return the text as a file has it, which no spreadsheet executes."""
-    inside = re.sub(f"([,;\t\r\n])({_FORMULA})", r"\1'\2", text)
-    return f"'{inside}" if re.match(_FORMULA, text) else inside
+    inside = re.sub(_INSIDE, r"\1'\2", text)
+    return f"'{inside}" if re.match(_BEGINNING, text) else inside
