@@ -6,7 +6,16 @@ import json
 from pathlib import Path
 from typing import Final
 
-from dev.docs import command_line, documents, expressions, findings, permissions, resources, toml_files
+from dev.docs import (
+    assumptions,
+    command_line,
+    documents,
+    expressions,
+    findings,
+    permissions,
+    resources,
+    toml_files,
+)
 from lakeferry.local.bootstrap import ROOT
 
 FOLDER: Final = ROOT / "docs" / "reference"
@@ -18,6 +27,7 @@ def pages() -> dict[str, str]:
     """Return text by file name. Raises LookupError for anything in the code that no page explains."""
     return {
         "accepted-findings.md": findings.build_page(),
+        "assumptions.md": assumptions.build_page(),
         "command-line.md": command_line.build_commands_page(),
         "deployment-file.md": toml_files.build_deployment_page(),
         "deployment.schema.json": json.dumps(

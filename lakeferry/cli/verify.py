@@ -9,6 +9,7 @@ from typing import Annotated, Any, Final
 import typer
 
 from lakeferry.cli.app import CommandContext, command, command_group
+from lakeferry.errors import CommandFailed
 
 app: Final = command_group()
 
@@ -45,12 +46,30 @@ def verify(
             help="Don't compute the windows a second time on this machine, which reads their events.",
         ),
     ] = False,
+    assumptions: Annotated[
+        bool,
+        typer.Option(
+            "--assumptions",
+            help="Ask instead whether the services answer as the simulators assume.",
+        ),
+    ] = False,
+    glue_probe: Annotated[
+        str,
+        typer.Option(
+            metavar="EXPORT",
+            help="Start a run of this export's job that checks Glue and exports nothing, and read its log.",
+        ),
+    ] = "",
     out: Annotated[Path, typer.Option(help="The folder to write the evidence to.")] = Path("out"),
 ) -> Mapping[str, Any]:
     """Check a deployment in the real accounts without changing anything, and write what was seen as evidence.
 
     Fails if something failed or is unknown.
     """
-    from lakeferry.verification.run import run_verify
+    from lakeferry.verification.run import Question, run_verify
 
-    return run_verify(call.output, call.stage, out=out, last=last, recompute=not no_recompute)
+    if assumptions and glue_probe:
+        message = "--assumptions only reads, and --glue-probe starts a run"
+        raise CommandFailed("USAGE", message, "Give one of them")
+    question = Question(last, not no_recompute, assumptions, glue_probe)
+    return run_verify(call.output, call.stage, out=out, question=question)

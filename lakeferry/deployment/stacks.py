@@ -256,6 +256,15 @@ def require_part(ctx: DeploymentContext, part: str) -> Stack:
     return stack
 
 
+def require_output(ctx: DeploymentContext, part: str, name: str) -> str:
+    """Return an output of a deployed part. Raises CommandFailed if it has none of this name."""
+    stack = require_part(ctx, part)
+    if name not in stack.outputs:
+        message = f"stack {stack.name} has no output {name}"
+        raise CommandFailed("NOT-DEPLOYED", message, f"`lakeferry deploy --stage {ctx.stage}`")
+    return stack.outputs[name]
+
+
 def find_part(ctx: DeploymentContext, part: str) -> Stack | str:
     """Return the active stack of a part with its resources, or, as text, why there is none.
 

@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
+import attrs
 import boto3
 
 from config.deployments import deployment_file
@@ -22,7 +23,7 @@ from lakeferry.errors import CommandFailed
 from lakeferry.health.freshness import open_readers
 from lakeferry.local import target
 from lakeferry.output import Output
-from lakeferry.verification import exports, report, standing, tables
+from lakeferry.verification import assumptions, exports, glue_probe, report, standing, tables
 from lakeferry.verification.claims import NOT_ASKED, Claim, explain_absent
 from lakeferry.verification.evidence import (
     Asked,
@@ -36,7 +37,19 @@ from lakeferry.verification.evidence import (
 _SHOWN: Final = 3
 
 
-def run_verify(output: Output, stage: str, *, out: Path, last: int, recompute: bool) -> dict[str, Any]:
+@attrs.frozen
+class Question:
+    """What is asked: the deployment, with the `last` windows of each export, or instead of it what the
+    stand-ins assume, or what a probe sees in Glue that is the job of the export `glue_probe`.
+    """
+
+    last: int = 1
+    recompute: bool = True
+    assumptions: bool = False
+    glue_probe: str = ""
+
+
+def run_verify(output: Output, stage: str, *, out: Path, question: Question) -> dict[str, Any]:
     """Write the evidence to `out`, and return its document.
 
     Raises CommandFailed if something failed or is unknown.
@@ -46,7 +59,13 @@ def run_verify(output: Output, stage: str, *, out: Path, last: int, recompute: b
         began = datetime.fromtimestamp(ctx.clock.time(), UTC)
         caller = _read_caller(ctx)
         deployed = stacks.read(ctx)
-        findings = _ask(output, ctx, deployed, last, recompute=recompute)
+        if question.assumptions:
+            with output.step("Asking what the simulators assume"):
+                findings = assumptions.check_assumptions(ctx, assumptions.load_assumptions())
+        elif question.glue_probe:
+            findings = glue_probe.run_probe(output, ctx, question.glue_probe)
+        else:
+            findings = _ask(output, ctx, deployed, question)
         ended = datetime.fromtimestamp(ctx.clock.time(), UTC)
         document = _build_document(ctx, deployed, findings)
     document |= {"caller": caller, "began": _format(began), "ended": _format(ended)}
@@ -65,7 +84,7 @@ def _read_caller(ctx: DeploymentContext) -> str:
 
 
 def _ask(
-    output: Output, ctx: DeploymentContext, deployed: dict[str, Stack], last: int, *, recompute: bool
+    output: Output, ctx: DeploymentContext, deployed: dict[str, Stack], question: Question
 ) -> list[Finding]:
     """Ask about one part of the deployment after another. A part that can't be asked doesn't hide others."""
     with output.step(f"Verifying {ctx.deployment.prefix}") as step:
@@ -78,7 +97,9 @@ def _ask(
             standing.ROTATES: lambda: standing.check_rotation(ctx),
             standing.ALARM_EXISTS: lambda: standing.check_alarms(ctx, deployed.values()),
             exports.RUNS: lambda: exports.check_runs(open_readers(ctx)),
-            Claim.PUBLISHED: lambda: exports.check_exports(ctx, last, recompute=recompute, report=step),
+            Claim.PUBLISHED: lambda: exports.check_exports(
+                ctx, question.last, recompute=question.recompute, report=step
+            ),
         }
         for claim, ask in parts.items():
             step(claim)

@@ -45,13 +45,13 @@ def find_table_bucket(ctx: DeploymentContext) -> str:
     source = ctx.deployment.source
     if source and source.glue:
         return source.glue.bucket
-    return stacks.require_part(ctx, "data").outputs["TableflowBucketName"]
+    return stacks.require_output(ctx, "data", "TableflowBucketName")
 
 
 def find_database(ctx: DeploymentContext) -> str:
     """Return the Glue database of the tables. Raises CommandFailed."""
     existing = ctx.deployment.existing_glue_database
-    return existing or stacks.require_part(ctx, "confluent").outputs["KafkaClusterId"]
+    return existing or stacks.require_output(ctx, "confluent", "KafkaClusterId")
 
 
 def check_tables(ctx: DeploymentContext) -> list[Finding]:
@@ -90,7 +90,9 @@ def _look_in_athena(ctx: DeploymentContext, topic: Topic) -> Answer:
             if read_error_code(error) not in _ABSENT:
                 raise
             return Answer(None, f"Athena doesn't show {database}.{topic.table}, or not to you")
-    return Answer(True, f"{database}.{topic.table}, {len(shown.get('Columns', []))} columns")
+    columns = len(shown.get("Columns", []))
+    # Without columns, it isn't the table that Tableflow wrote.
+    return Answer(columns > 0 or None, f"{database}.{topic.table}, {columns} columns")
 
 
 def check_hops(readers: Readers) -> list[Finding]:

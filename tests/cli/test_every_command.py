@@ -166,6 +166,7 @@ IGNORED = {
     "rehearse --example --stage prod": "--stage",
     "status --minutes 3": "--wait-for",
     "logs --last 3": "--last",
+    "verify --assumptions --glue-probe weekly_sales": "--glue-probe",
     "export run weekly_sales --as-of 2026-11-16T06:00:00Z --dry-run --out copies": "--out",
 }
 

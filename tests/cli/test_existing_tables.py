@@ -200,6 +200,17 @@ def test_status_shows_what_can_be_seen_without_a_key(analyst):
     assert {name for name, hop in table.items() if isinstance(hop, dict)} == {"iceberg", "glue"}
 
 
+def test_monitoring_measures_everything_without_a_key(analyst):
+    client = analyst.ctx.client("lambda")
+    (name,) = [
+        function["FunctionName"]
+        for function in client.list_functions()["Functions"]
+        if "-operations-Watch" in function["FunctionName"]
+    ]
+    measured = json.loads(client.invoke(FunctionName=name, Payload=b"{}")["Payload"].read())
+    assert (measured["unmeasured"], measured["measured"] > 0) == ({}, True)
+
+
 def test_verify_finds_nothing_wrong_and_changes_nothing(analyst, owner, before):
     for mail in json.load(urllib.request.urlopen(f"{analyst.aws.url}/_simulator/mail")):
         if mail["kind"] == "confirmation":
@@ -227,15 +238,20 @@ def test_verify_finds_nothing_wrong_and_changes_nothing(analyst, owner, before):
     assert owner.fingerprint() == before
 
 
-def test_monitoring_measures_everything_without_a_key(analyst):
-    client = analyst.ctx.client("lambda")
-    (name,) = [
-        function["FunctionName"]
-        for function in client.list_functions()["Functions"]
-        if "-operations-Watch" in function["FunctionName"]
-    ]
-    measured = json.loads(client.invoke(FunctionName=name, Payload=b"{}")["Payload"].read())
-    assert (measured["unmeasured"], measured["measured"] > 0) == ({}, True)
+def test_the_assumptions_hold_and_the_probe_reports_glue(analyst, owner, before):
+    out = str(analyst.clone.root / "evidence")
+    held = analyst.call("verify", "--assumptions", "--stage", STAGE, "--out", out)
+    outcomes = {finding["about"]: finding["outcome"] for finding in held["findings"]}
+    assert outcomes.pop("s3-missing-object") == "passed"
+    assert {name for name, outcome in outcomes.items() if outcome == "not asked"} == {
+        *("confluent-missing-environment", "confluent-missing-cluster"),
+        *("snowflake-missing-volume", "snowflake-region"),
+    }
+    probed = analyst.call("verify", "--glue-probe", "weekly_sales", "--stage", STAGE, "--out", out)
+    assert {"in Glue: Spark starts", "in Glue: wrong values fail"} <= {
+        finding["claim"] for finding in probed["findings"]
+    }
+    assert owner.fingerprint() == before
 
 
 def test_destroy_leaves_the_other_team_as_it_was(analyst, owner, before):
