@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import difflib
 import json
+import math
 import re
 import tomllib
 import types
@@ -161,6 +162,7 @@ class _Reader(Generic[T]):
         self._converter.register_structure_hook_func(is_optional, self._structure_optional)
         for plain in (str, int, bool, date):
             self._converter.register_structure_hook(plain, _structure_plain)
+        self._converter.register_structure_hook(float, _structure_number)
 
     def read(self, data: dict[str, Any]) -> T:
         instance: T = self._structure_class(data, self._model)
@@ -295,6 +297,12 @@ def _structure_plain(data: Any, kind: type) -> Any:
     if type(data) is not kind:
         raise ValueError(f"must be {_KIND_WORDS[kind]}, not {_shorten_value(data)}")
     return data
+
+
+def _structure_number(data: Any, kind: type) -> float:
+    if type(data) not in (int, float) or not math.isfinite(data):
+        raise ValueError(f"must be a number like 0.5, not {_shorten_value(data)}")
+    return float(data)
 
 
 def _structure_literal(data: Any, kind: Any) -> Any:

@@ -52,5 +52,5 @@ def _build_type_schema(kind: Any) -> dict[str, Any]:
         return {"enum": list(get_args(kind))}
     if attrs.has(kind):
         return _build_class_schema(kind)
-    names = {str: "string", int: "integer", bool: "boolean"}
+    names = {str: "string", int: "integer", float: "number", bool: "boolean"}
     return {"type": names[kind]} if kind in names else {"type": "string", "format": "date"}

@@ -10,18 +10,16 @@ from functools import cached_property, partial
 from typing import Any
 
 import attrs
-from pyspark.sql import functions as F
 
 from config.exports.contract import Contract
 from config.exports.windows import Window, find_kind
 from glue_jobs.aggregate_table import is_table_current
 from glue_jobs.borders import REMEDY
 from glue_jobs.completeness import Verdict
-from glue_jobs.delivery import cleanup, counts, csv, descriptions, manifest
-from glue_jobs.delivery.checks import explain_failures, list_implied_checks
-from glue_jobs.delivery.counts import PartitionReport, ReadCounts
+from glue_jobs.delivery import cleanup, comparisons, counts, csv, descriptions, manifest, notes
+from glue_jobs.delivery.counts import ReadCounts
 from glue_jobs.delivery.losses import accept_loss
-from glue_jobs.delivery.manifest import INCOMPLETE, Accepted, CheckResult, Fence, File, Manifest, WindowResult
+from glue_jobs.delivery.manifest import INCOMPLETE, Accepted, Fence, File, Manifest, WindowResult
 from glue_jobs.delivery.multipart import CsvFormat, StoredFile, write_file
 from glue_jobs.delivery.publish import (
     PUBLISHED,
@@ -35,12 +33,13 @@ from glue_jobs.delivery.publish import (
 )
 from glue_jobs.delivery.verify import FileStats, verify_file
 from glue_jobs.errors import Blocked, DataProblem, ExportError
-from glue_jobs.failing import find_failing_expressions, find_failing_totals, name_expressions
+from glue_jobs.failing import find_failing_expressions, name_expressions
 from glue_jobs.platform import compute_code_version
 from glue_jobs.rows import WindowFrame
 from glue_jobs.run_context import RunContext
 from glue_jobs.runs import describe_outcome
 from glue_jobs.store import ObjectBody, translate_aws_errors
+from glue_jobs.window_checks import require_clean, run_checks
 
 
 @attrs.define(slots=False)  # for `cached_property`
@@ -196,9 +195,9 @@ class WindowExport:
         return {"window": self.window.label, "state": "incomplete", "reason": verdict.evidence}
 
     def _compute_and_publish(self, verdict: Verdict) -> dict[str, Any]:
-        previous = self._find_previous_manifest()
+        earlier = self._read_earlier_manifests()
         frame, stored = self._write_rows()
-        result = self._verify(verdict, stored, previous)
+        result = self._verify(verdict, stored, earlier)
         empty = result.stats.rows == 0
         on_empty = self.contract.window.on_empty
         if empty and on_empty == "fail":
@@ -220,19 +219,23 @@ class WindowExport:
             return self._describe(SKIPPED, self._build_manifest(result))
         return self._publish(result, frame)
 
-    def _find_previous_manifest(self) -> Manifest | None:
-        """Return the manifest with which the report compares: of the latest published window before this."""
+    def _read_earlier_manifests(self) -> list[Manifest]:
+        """Return the manifests of published windows before this one, the latest first: that with which the
+        report compares, and those with which checks do.
+        """
         run = self.run
         published = [document["window"] for document in run.record.windows if document["state"] == PUBLISHED]
-        earlier = [
+        labels = {
             label
             for label in (*run.listing.labels("manifests"), *published)
             if label < self.window.label and find_kind(label) == find_kind(self.window.label)
+        }
+        count = max(1, comparisons.count_windows(self.contract))
+        stored = [
+            WindowLocation(run.bucket, self.contract.name, label).current()
+            for label in sorted(labels, reverse=True)[:count]
         ]
-        if not earlier:
-            return None
-        stored = WindowLocation(run.bucket, self.contract.name, max(earlier)).current()
-        return stored[0] if stored else None
+        return [found[0] for found in stored if found]
 
     def _write_rows(self) -> tuple[WindowFrame, StoredFile]:
         """Compute and upload the rows."""
@@ -252,8 +255,8 @@ class WindowExport:
             run.bucket.abort(unfinished, upload_id)
         return frame, stored
 
-    def _verify(self, verdict: Verdict, stored: StoredFile, previous: Manifest | None) -> WindowResult:
-        """Read the file back, and compare it with what was counted.
+    def _verify(self, verdict: Verdict, stored: StoredFile, earlier: list[Manifest]) -> WindowResult:
+        """Read the file back, compare it with what was counted, and check it.
 
         Raises Inconsistent if counts differ, Blocked if the file may not be published.
         """
@@ -268,8 +271,9 @@ class WindowExport:
             is_aggregate = contract.aggregate is not None
             counted = counts.reconcile(read, stored.report, stats, aggregated=is_aggregate)
             counts.require_valid(read, contract.source.max_invalid_percent, self.window.label)
-            checks = self._run_checks(stored.report, stats)
-        self._require_clean(stats, checks)
+            checks = run_checks(run, stored.report, stats, earlier, is_complete=verdict.is_complete)
+        require_clean(self.window.label, contract, stats, checks)
+        previous = earlier[0] if earlier else None
         return WindowResult(
             contract=contract,
             window=self.window,
@@ -282,7 +286,7 @@ class WindowExport:
             offsets=stored.report.offsets,
             stats=stats,
             checks=checks,
-            notes=manifest.write_notes(contract, stats, stored.report.cut, stored.report.replaced),
+            notes=notes.write_notes(contract, stats, stored.report.cut, stored.report.replaced),
             files=[File("data", stats.key, stats.size, stats.sha256, stats.rows)],
             key_version=run.key_version,
             previous_window=manifest.find_comparable(previous, contract) if previous else None,
@@ -295,7 +299,9 @@ class WindowExport:
         with translate_aws_errors(f"reading back s3://{bucket.name}/{stored.key}"):
             body = ObjectBody(bucket.s3, bucket.name, stored.key, bucket.pause)
             header = csv.build_header(contract.columns, contract.delivery)
-            return verify_file(stored.key, body, stored.parts, contract, header)
+            # Texts that are cut or replaced may become equal, in rows that don't follow each other.
+            is_sorted = not (stored.report.cut or stored.report.replaced)
+            return verify_file(stored.key, body, stored.parts, contract, header, is_sorted=is_sorted)
 
     def _count_read(self) -> ReadCounts:
         query = self.run.query
@@ -304,42 +310,6 @@ class WindowExport:
             whole_table=self.contract.window.filter_stage == "after_deduplication",
             **query.window(self.window).count_read(),
         )
-
-    def _run_checks(self, report: PartitionReport, stats: FileStats) -> list[CheckResult]:
-        results = list_implied_checks(self.contract, stats)
-        of_rows = [check for check in self.contract.check if check.each_row]
-        for number, check in enumerate(of_rows):
-            flagged = report.flagged.get(str(number), 0)
-            results.append(CheckResult(check.id, check.severity, check.message, flagged))
-        overall = [check for check in self.contract.check if check.overall]
-        if not overall:
-            return results
-        totals = {}
-        for name, numbers in stats.totals.items():
-            for kind, value in numbers.items():
-                totals[f"{kind}_{name}"] = value
-        values = {"rows": stats.rows} | {name: totals[name] for name in self.contract.total_names}
-        spark = self.run.spark()
-        row = spark.range(1).select([F.lit(value).alias(name) for name, value in values.items()])
-        conditions = [F.coalesce(F.expr(check.overall or ""), F.lit(True)) for check in overall]
-        with name_expressions(partial(find_failing_totals, row, overall)):
-            held = row.select(conditions).collect()[0]
-        for check, passed in zip(overall, held, strict=True):
-            results.append(CheckResult(check.id, check.severity, check.message, 0 if passed else 1, "file"))
-        return results
-
-    def _require_clean(self, stats: FileStats, checks: list[CheckResult]) -> None:
-        """Raises Blocked if the file may hold personal data, or if a check doesn't allow it."""
-        label = self.window.label
-        if stats.personal:
-            hits = "; ".join(f"{kind} in {count} rows" for kind, count in sorted(stats.personal.items()))
-            raise Blocked(
-                "EXP-PERSONAL-DATA", f"the file of {label} holds what looks like personal data ({hits})"
-            )
-        failed = [check for check in checks if check.severity == "block" and not check.passed]
-        if failed:
-            listed, remedy = explain_failures(failed, self.contract, stats)
-            raise Blocked("EXP-CHECK-BLOCKED", f"window {label}: {listed}", remedy)
 
     def _find_accepted(self, current: Manifest | None) -> Accepted:
         """Return what was accepted for the published generation, and what is accepted now."""

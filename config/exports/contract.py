@@ -277,6 +277,12 @@ class Contract:
     description: str = setting("What the file is for.")
     owner: str = setting("The team or role to contact about this export.")
     grain: str = setting("What one row represents.")
+    unique: list[str] = setting(
+        'The delivered columns that identify a row, as `grain` says in words: ["order_id", "line_no"]. Two '
+        "rows with the same values in all of them block the file. Missing values are equal.",
+        default=list,
+        form=NAME,
+    )
     source: Source = setting("Where events come from.")
     window: WindowRule = setting("Which events belong to one file.")
     deduplicate: Deduplicate | None = setting(

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from datetime import date, datetime
 from decimal import Decimal
 
+from config.exports.check_rules import checks_are_complete, checks_compare_headlines, unique_key_is_delivered
 from config.exports.contract import Column, Contract, decimal_type
 from config.exports.personal_rules import personal_is_complete, reasons_are_needed, scanned_kinds_are_known
 from config.toml_model import Rule
@@ -278,19 +279,6 @@ def order_is_given(contract: Contract) -> Iterator[Finding]:
         yield "delivery.order_by", "name at least one column, so that the same rows always give the same file"
 
 
-def checks_are_complete(contract: Contract) -> Iterator[Finding]:
-    """Each check has an id of its own, and exactly one of `each_row` and `overall`."""
-    counts = Counter(check.id for check in contract.check)
-    for index, check in enumerate(contract.check):
-        if counts[check.id] > 1:
-            yield (
-                f"check[{index}].id",
-                f"{check.id} appears {counts[check.id]} times. Give each check its own id",
-            )
-        if (check.each_row is None) == (check.overall is None):
-            yield f"check[{index}]", "needs exactly one of each_row and overall"
-
-
 def window_matches_deduplication(contract: Contract) -> Iterator[Finding]:
     """`filter_stage = "after_deduplication"` needs `[deduplicate]`, and `[deduplicate]` a `key`."""
     if contract.window.filter_stage == "after_deduplication" and contract.deduplicate is None:
@@ -328,6 +316,8 @@ RULES: tuple[Rule[Contract], ...] = (
     numbers_add_up,
     order_is_given,
     checks_are_complete,
+    checks_compare_headlines,
+    unique_key_is_delivered,
     window_matches_deduplication,
     lines_need_an_array,
 )

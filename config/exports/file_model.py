@@ -35,6 +35,33 @@ class Check:
         "columns x. There is no sum_x of a column that does not add up or whose unit varies.",
         default=None,
     )
+    compare: str | None = setting(
+        "`rows`, or a column of `report.headline`. Its number, or its total for each unit, is compared with "
+        "those of the latest windows that were published before this one. The check is not made, and does "
+        "not fail, as long as there are fewer such windows, or if one of them was incomplete or has another "
+        "version of the contract.",
+        default=None,
+        form=NAME,
+    )
+    with_windows: int | None = setting(
+        "With `compare`: the number of earlier windows. The default is 4.",
+        default=None,
+        minimum=1,
+        maximum=52,
+    )
+    average: Literal["median", "mean"] | None = setting(
+        "With `compare`: what is compared with. The default is the median, which one unusual window hardly "
+        "changes.",
+        default=None,
+    )
+    at_most_percent: float | None = setting(
+        "With `each_row`: the highest percentage of the rows for which the condition may be false; the "
+        "default is 0. With `compare`, which needs it: by how many percent of the earlier windows' median or "
+        "mean the number may differ.",
+        default=None,
+        minimum=0,
+        maximum=100_000,
+    )
 
 
 @attrs.frozen

@@ -99,12 +99,21 @@ _MANIFEST: Final = {
     ),
     "totals.<column>.min": "Its least value; null where there is none. Where the unit varies, only sums are given.",
     "totals.<column>.max": "Its greatest value, likewise.",
-    "checks[].id": "The check's id; `<column>_not_empty` and `<column>_allowed` come from the columns themselves.",
+    "checks[].id": (
+        "The check's id; `<column>_not_empty` and `<column>_allowed` come from the columns themselves, "
+        "`rows_are_unique` from the unique key."
+    ),
     "checks[].severity": "`warn` or `block`.",
     "checks[].message": "What is wrong when it fails.",
     "checks[].failed": "Rows that violate it; 0 or 1 for a check of the file as a whole.",
     "checks[].of": "`rows`: `failed` counts rows; `file`: the check is about the file.",
-    "checks[].passed": "Whether no row violates it. In a manifest, only a check of severity `warn` can have failed.",
+    "checks[].tolerated": "How many rows may violate it (`at_most_percent`).",
+    "checks[].found": "What was found, where a number alone doesn't say it. Null otherwise.",
+    "checks[].unknown": "Why the check could not be made; null if it was.",
+    "checks[].passed": (
+        "Whether no more rows violate it than may; null if the check could not be made. In a manifest, only a "
+        "check of severity `warn` can have failed."
+    ),
     "notes[]": "Sentences for the reader: what was cut, replaced, or is too much for Excel.",
     "accepted.sentences[]": "The last of the notes: what somebody accepted so that the window could be published.",
     "accepted.neighbours[]": "Published windows that follow other rules of the contract, if that was accepted.",

@@ -18,7 +18,7 @@ from config.toml_schema import build_json_schema
 from dev.docs import markdown
 from dev.docs.markdown import format_code
 
-_KINDS = {str: "text", int: "whole number", bool: "true or false", date: "date"}
+_KINDS = {str: "text", int: "whole number", float: "number", bool: "true or false", date: "date"}
 #: Treatment, its other keys, the type it leaves, and what is left.
 TREATMENTS = [
     (

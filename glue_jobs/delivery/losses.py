@@ -12,11 +12,11 @@ from glue_jobs.delivery.manifest import (
     OF_WINDOW,
     Manifest,
     WindowResult,
-    count_noun,
     deduplicate_key,
     describe_window,
     membership,
 )
+from glue_jobs.delivery.notes import count_noun
 from glue_jobs.errors import Blocked
 from glue_jobs.source import PinnedTable
 

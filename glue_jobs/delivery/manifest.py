@@ -25,8 +25,6 @@ FORMAT = 1
 INCOMPLETE: Final = "incomplete"
 #: Outcomes of events that lie in the window.
 OF_WINDOW: Final = ("kept", "duplicates", "filtered", "null_key")
-#: The most rows in a sheet of Excel, including the header.
-EXCEL_ROWS = 1_048_576
 
 
 @attrs.frozen
@@ -42,8 +40,9 @@ class File:
 
 @attrs.frozen
 class CheckResult:
-    """`failed` is the number of rows that fail a check of rows (`of` is rows), and 0 or 1 for a check of the
-    file.
+    """`failed` is the number of rows that fail a check of rows (`of` is rows), of which `tolerated` may, and
+    0 or 1 for a check of the file. `found` says more about what was found, and `unknown` why the check could
+    not be made.
     """
 
     id: str
@@ -51,10 +50,18 @@ class CheckResult:
     message: str
     failed: int
     of: Literal["rows", "file"] = "rows"
+    tolerated: int = 0
+    found: str | None = None
+    unknown: str | None = None
 
     @property
-    def passed(self) -> bool:
-        return self.failed == 0
+    def has_failed(self) -> bool:
+        return self.unknown is None and self.failed > self.tolerated
+
+    @property
+    def passed(self) -> bool | None:
+        """None if the check could not be made."""
+        return None if self.unknown else not self.has_failed
 
 
 @attrs.frozen
@@ -322,38 +329,6 @@ def _find_last_with_rows(before: dict[str, Any] | None) -> dict[str, Any] | None
         return {name: value for name, value in before.items() if name != "last_with_rows"}
     earlier: dict[str, Any] | None = before["last_with_rows"]
     return earlier
-
-
-def write_notes(contract: Contract, stats: FileStats, cut: int, replaced: int) -> list[str]:
-    """Return sentences for the reader about what the file itself doesn't show."""
-    lines = []
-    if contract.delivery.dialect == "excel" and stats.rows >= EXCEL_ROWS:
-        lines.append(f"The file has {stats.rows:,} rows; Excel opens the first {EXCEL_ROWS - 1:,} of them.")
-    if contract.delivery.dialect == "excel" and _has_many_digits(stats):
-        lines.append("Some numbers have more than 15 digits; Excel rounds them when it opens the file.")
-    if cut:
-        lines.append(
-            f"{count_noun(cut, 'text was', 'texts were')} longer than an Excel cell, 32,767 characters, and "
-            "cut to it."
-        )
-    if replaced:
-        lines.append(
-            f"{count_noun(replaced, 'byte that is', 'bytes that are')} not valid text became the character "
-            "\ufffd."
-        )
-    return lines
-
-
-def count_noun(amount: int, one: str, more: str) -> str:
-    return f"{amount:,} {one if amount == 1 else more}"
-
-
-def _has_many_digits(stats: FileStats) -> bool:
-    for total in stats.totals.values():
-        for value in (total["min"], total["max"]):
-            if value is not None and len(Decimal(value).as_tuple().digits) > 15:
-                return True
-    return False
 
 
 def build_headline(result: WindowResult) -> list[dict[str, Any]]:

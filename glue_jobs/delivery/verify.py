@@ -25,6 +25,7 @@ from config.exports.contract import Column, Contract, decimal_type
 from config.exports.file_model import Chart
 from glue_jobs.delivery.csv import RECORD_END, guarded
 from glue_jobs.delivery.personal_scan import PersonalScan
+from glue_jobs.delivery.unique import KeyCounter
 from glue_jobs.errors import DataProblem, Inconsistent
 
 #: Bytes that are read at a time.
@@ -54,8 +55,9 @@ class FileStats:
 
     `totals` has min and max of each numeric column, and the sum if it adds up. `units` has the sums by unit
     of those whose unit varies. `nulls` counts empty cells, and `disallowed` values that the contract doesn't
-    allow, by column. `series` has, for each chart, the value of each label of the axis, and `cut_series`
-    tells whether the axis has more labels than these.
+    allow, by column. `repeated_rows` counts rows whose unique key another row has too, and `repeated_keys`
+    the values of these keys. `series` has, for each chart, the value of each label of the axis, and
+    `cut_series` tells whether the axis has more labels than these.
     """
 
     key: str = ""
@@ -71,6 +73,8 @@ class FileStats:
     personal: dict[str, int] = attrs.field(factory=dict)
     nulls: dict[str, int] = attrs.field(factory=dict)
     disallowed: dict[str, int] = attrs.field(factory=dict)
+    repeated_rows: int = 0
+    repeated_keys: int = 0
 
 
 @attrs.frozen
@@ -83,8 +87,11 @@ class Part:
     sha256: str
 
 
-def verify_file(key: str, body: Readable, parts: list[Part], contract: Contract, header: bytes) -> FileStats:
+def verify_file(
+    key: str, body: Readable, parts: list[Part], contract: Contract, header: bytes, *, is_sorted: bool = False
+) -> FileStats:
     """Read the file back: `body` has its bytes as stored, and `parts` are those in which it was uploaded.
+    `is_sorted` says that equal cells of the columns of `order_by` are in rows that follow each other.
 
     Raises Inconsistent if the object is not what was written, or not the CSV that the contract describes, and
     DataProblem if a column has too many units.
@@ -98,6 +105,7 @@ def verify_file(key: str, body: Readable, parts: list[Part], contract: Contract,
         cut_series=[False for _ in contract.report.chart],
     )
     scan = PersonalScan(contract)
+    keys = KeyCounter(contract.unique, contract.delivery.order_by if is_sorted else [])
     stored = _CheckedBody(body, parts)
     text: Any = gzip.GzipFile(fileobj=io.BufferedReader(stored)) if contract.delivery.gzip else stored
     try:
@@ -107,8 +115,13 @@ def verify_file(key: str, body: Readable, parts: list[Part], contract: Contract,
             table = _parse_block(block, contract)
             scan.add(block, table)
             _take(table, contract, stats)
+            if contract.unique:
+                keys.add(table)
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:
         raise Inconsistent("EXP-CHECKSUM", f"the file can't be unpacked: {error}") from None
+    keys.finish()
+    stats.repeated_rows = keys.rows
+    stats.repeated_keys = keys.keys
     stats.personal = scan.found()
     stats.size = stored.size
     stats.sha256 = stored.finish()

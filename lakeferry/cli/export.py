@@ -207,6 +207,7 @@ def _report_run(output: Output, target: ExportTarget, record: RunRecord, files: 
         "name": "The contract's name.",
         "columns": "Names of its columns.",
         "personal": "Columns with personal data, with their treatment.",
+        "unique": "The columns that identify a row; empty if the contract doesn't say it.",
     },
 )
 def check(
@@ -259,6 +260,7 @@ def check(
         "name": contract.name,
         "columns": [column.name for column in contract.columns],
         "personal": treated,
+        "unique": contract.unique,
     }
 
 
@@ -268,6 +270,13 @@ def _report_contract(output: Output, file: Path, contract: Contract, treated: Se
         f"{contract.window.every.replace('_', ' ')}."
     )
     output.print(f"Personal data: {', '.join(treated) or 'none'}.")
+    if contract.unique:
+        output.print(f"Two rows never have the same {', '.join(contract.unique)}.")
+    else:
+        output.print(
+            f'Note: no key is checked, so a row may occur twice although the grain is "{contract.grain}". '
+            'Name the columns that identify a row: unique = ["…"]'
+        )
     if contract.window.filter_stage == "after_deduplication":
         output.print("The window is applied after deduplication: each run reads the whole table.")
 

@@ -35,6 +35,7 @@ from lakeferry.verification.oracle_sql import EVENT, PERSONS, Query, quote, writ
 
 #: Characters of Spark's message that a problem quotes.
 _LONGEST: Final = 300
+_OCCURRENCE: Final = "oracle-occurrence"
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -76,7 +77,7 @@ def _answer(spark: SparkSession, request: dict[str, Any]) -> dict[str, Any]:
     if request["choose"]:
         _create_view(spark, request, events)
         try:
-            chosen = _choose(files, len(events))
+            chosen = _choose(spark, request, files)
         except PySparkException as error:
             return {"chosen": [], "files": [], "problem": _shorten(error)}
         events = [events[index] for index in chosen]
@@ -84,12 +85,33 @@ def _answer(spark: SparkSession, request: dict[str, Any]) -> dict[str, Any]:
     return {"chosen": chosen, "files": [file.describe() for file in files], "problem": ""}
 
 
-def _choose(files: Sequence[File], count: int) -> list[int]:
-    """Return the indexes of the events of which each contract can publish every line."""
+def _choose(spark: SparkSession, request: dict[str, Any], files: Sequence[File]) -> list[int]:
+    """Return the indexes of the events of which each contract can publish every line, and that give no two
+    rows with the same key. The view `events` has all events.
+    """
+    events = request["events"]
     refused: set[int] = set()
     for file in files:
         refused |= file.find_refused()
-    return [index for index in range(count) if index not in refused]
+    chosen = [index for index in range(len(events)) if index not in refused]
+    # Without a refused event, deduplication may keep another one, whose rows may repeat a key in turn.
+    while repeated := _find_repeated(spark, request, files, chosen):
+        chosen = [index for index in chosen if index not in repeated]
+    return chosen
+
+
+def _find_repeated(
+    spark: SparkSession, request: dict[str, Any], files: Sequence[File], chosen: list[int]
+) -> set[int]:
+    """Return the indexes of the events with a row whose key a row before it has too."""
+    keyed = [file for file in files if file.contract.unique and file.contract.aggregate is None]
+    if not keyed:
+        return set()
+    _create_view(spark, request, [request["events"][index] for index in chosen])
+    positions: set[int] = set()
+    for file in keyed:
+        positions |= file.find_repeated()
+    return {chosen[position] for position in positions}
 
 
 def _create_view_of_table(spark: SparkSession, snapshot: dict[str, Any]) -> None:
@@ -193,6 +215,17 @@ class File:
         refused = f"SELECT DISTINCT `{EVENT}` FROM ({values}) WHERE NOT ({' AND '.join(conditions)})"
         return {row[0] for row in self.spark.sql(refused).collect()}
 
+    def find_repeated(self) -> set[int]:
+        """Return the numbers of the events with a row whose key a row before it has too."""
+        query = self._query()
+        keys = [column for column in self.contract.columns if column.name in self.contract.unique]
+        names = ", ".join(f"`{column.name}`" for column in keys)
+        values = f"SELECT `{EVENT}`, {query.write_columns(keys)} FROM ({query.select_lines()})"
+        number = f"row_number() OVER (PARTITION BY {names} ORDER BY `{EVENT}`)"
+        numbered = f"SELECT `{EVENT}`, {number} AS `{_OCCURRENCE}` FROM ({values})"
+        repeated = f"SELECT DISTINCT `{EVENT}` FROM ({numbered}) WHERE `{_OCCURRENCE}` > 1"
+        return {row[0] for row in self.spark.sql(repeated).collect()}
+
     def describe(self) -> dict[str, Any]:
         """Return the rows of the file as texts, and why it would not be published."""
         try:
@@ -228,17 +261,29 @@ class File:
         return large
 
     def _list_problems(self, rows: DataFrame) -> Iterator[str]:
-        """Yield why the rows block the file. A group that is left out counts too, which is rather strict."""
+        """Yield why the rows block the file. A group that is left out counts too, which is rather strict.
+
+        A file without earlier windows passes the checks that compare with them.
+        """
         for column in self.contract.columns:
             if not column.nullable and rows.filter(f"`{column.name}` IS NULL").limit(1).count():
                 yield f"column {column.name} is empty in a row"
+        if key := ", ".join(f"`{name}`" for name in self.contract.unique):
+            occurrences = rows.selectExpr(f"count(*) OVER (PARTITION BY {key}) AS `{_OCCURRENCE}`")
+            if occurrences.filter(f"`{_OCCURRENCE}` > 1").limit(1).count():
+                yield f"two rows have the same {', '.join(self.contract.unique)}"
         for check in self.contract.check:
             if check.severity != "block":
                 continue
-            if check.each_row and rows.filter(f"NOT coalesce(({check.each_row}), true)").limit(1).count():
-                yield f"check {check.id} is false for a row"
+            if check.each_row and self._fails(rows, check.each_row, check.at_most_percent):
+                yield f"check {check.id} is false for {'too many rows' if check.at_most_percent else 'a row'}"
             if check.overall and not self._holds(rows, check.overall):
                 yield f"check {check.id} is false"
+
+    def _fails(self, rows: DataFrame, condition: str, at_most_percent: float | None) -> bool:
+        counts = rows.selectExpr(f"count_if(NOT coalesce(({condition}), true))", "count(*)")
+        ((failed, total),) = counts.collect()
+        return bool(100 * failed > Decimal(str(at_most_percent or 0)) * total)
 
     def _holds(self, rows: DataFrame, condition: str) -> bool:
         totals = ["count(*) AS `rows`"]

@@ -216,15 +216,21 @@ def _list_sentences(news: RunOutcome) -> Iterator[str]:
     """Yield the checks that failed without blocking the file, and the notes."""
     lines = []
     for check in news.document.get("checks") or []:
-        if not check.get("passed"):
+        if _has_failed(check):
             rows = f" ({int(check.get('failed') or 0):,} rows)" if check.get("of") == "rows" else ""
-            lines.append(f"Check: {quote_line(check['message'])}{rows}")
+            found = f" ({quote_line(check['found'])})" if check.get("found") else rows
+            lines.append(f"Check: {quote_line(check['message'])}{found}")
     lines += [f"Note: {quote_line(note)}" for note in news.document.get("notes") or []]
     yield from lines[:_SENTENCES]
     if len(lines) > _SENTENCES:
         yield f"... and {len(lines) - _SENTENCES} more, in the report."
     if lines:
         yield ""
+
+
+def _has_failed(check: Mapping[str, Any]) -> bool:
+    """Return whether a check failed. One that could not be made has not: its `passed` is null."""
+    return not check.get("passed") and not check.get("unknown")
 
 
 def _list_files(document: Mapping[str, Any], links: Links) -> Iterator[str]:

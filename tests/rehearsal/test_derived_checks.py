@@ -15,6 +15,7 @@ import pytest
 from config.deployments import deployment_file
 from config.exports import contracts
 from config.exports.check import NOT_JUDGED
+from config.exports.file_model import Check
 from config.exports.windows import find_window
 from glue_jobs.delivery.csv import guarded
 from lakeferry.errors import CommandFailed
@@ -284,6 +285,57 @@ def test_a_question_about_any_table_is_answered_from_its_records():
     assert asked.endswith('WHERE "$$timestamp" < X')
     quantity = sum(value["quantity"] for value in values[:5])
     assert question.answer(TopicRecords(schema, records))[:2] == [5, quantity]
+
+
+@pytest.mark.slow
+class TestChecksOfAFile:
+    """The second computation finds what the job's checks of a file find."""
+
+    def question(self, *, choose, **changes):
+        schema = (ROOT / "project" / "topics" / "stock_trades.avsc").read_text()
+        made = SchemaValues(json.loads(schema), random.Random(3))
+        contract = contracts.load("daily_trades")
+        fields = {
+            "symbol": ("symbol", "text"),
+            "side": ("side", "text"),
+            "number": ("kafka_offset", "integer"),
+        }
+        copied = [
+            attrs.evolve(contract.column[0], name=name, source=field, type=type_, allowed=[])
+            for name, (field, type_) in fields.items()
+        ]
+        plain = attrs.evolve(contract, column=copied, aggregate=None, check=[], **changes)
+        plain = attrs.evolve(plain, delivery=attrs.evolve(plain.delivery, order_by=["symbol"]))
+        due = next(
+            due for due in subject.list_due(shipped.load("dev")) if due.export.contract == contract.name
+        )
+        start = int(due.window.start.timestamp() * 1000)
+        values = [made.next() for _ in range(40)]
+        records = [Record(0, at, start + at, encode(value, schema)) for at, value in enumerate(values)]
+        return Question("stock_trades", schema, records, [attrs.evolve(due, contract=plain)], choose)
+
+    def test_rows_that_repeat_a_key_and_too_many_rows_that_fail(self):
+        few = Check(id="few", severity="block", message="", each_row="number < 0", at_most_percent=99.0)
+        all_may = attrs.evolve(few, id="all", at_most_percent=100.0)
+        questions = [
+            self.question(choose=False, unique=["symbol", "side"]),
+            self.question(choose=False, unique=["symbol", "side", "number"]),
+            self.question(choose=True, unique=["symbol"]),
+        ]
+        checked = self.question(choose=False, unique=[])
+        (due,) = checked.dues
+        contract = attrs.evolve(due.contract, check=[few, all_may])
+        questions.append(attrs.evolve(checked, dues=[attrs.evolve(due, contract=contract)]))
+        repeated, unique, chosen, failed = oracle.ask(questions, bytes(range(32)))
+        assert repeated.files["daily_trades"].problems == ["two rows have the same symbol, side"]
+        rows = unique.files["daily_trades"].rows
+        assert len({tuple(row) for row in rows}) == len(rows) == 40
+        assert unique.files["daily_trades"].problems == []
+        symbols = [row[0] for row in chosen.files["daily_trades"].rows]
+        assert sorted(set(symbols)) == symbols
+        assert set(symbols) == {row[0] for row in rows}
+        assert chosen.files["daily_trades"].problems == []
+        assert failed.files["daily_trades"].problems == ["check few is false for too many rows"]
 
 
 def encode(value, schema):

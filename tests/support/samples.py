@@ -15,7 +15,7 @@ from config.exports import contracts
 from config.exports.contract import Contract
 from config.exports.file_model import Check
 from config.exports.windows import Window, find_window
-from glue_jobs.delivery import csv, manifest
+from glue_jobs.delivery import csv, manifest, notes
 from glue_jobs.delivery.checks import list_implied_checks
 from glue_jobs.delivery.manifest import CheckResult, File, WindowResult
 from glue_jobs.delivery.verify import FileStats, Part, verify_file
@@ -152,7 +152,7 @@ def delivered(
         offsets={"0": [100, 100 + len(rows)]},
         stats=stats,
         checks=[*list_implied_checks(rows_of, stats), *map(passed, rows_of.check)],
-        notes=manifest.write_notes(rows_of, stats, 0, 0),
+        notes=notes.write_notes(rows_of, stats, 0, 0),
         files=[File("data", key, stats.size, stats.sha256, stats.rows)],
         key_version="7f6d3c52-0b1e-4f7e-9a55-2f4f6a4e8c11" if rows_of.hashed else None,
         previous_window=None,

@@ -327,7 +327,7 @@ def test_patterns_of_re2_are_accepted(text):
                 '"rows > 0"\n'
             ),
             "check[0]",
-            "needs exactly one of each_row and overall",
+            "needs exactly one of each_row, overall and compare",
         ),
         (
             BASE + '[[check]]\nid = "a"\nseverity = "warn"\nmessage = "m"\noverall = "rows > 0"\n' * 2,

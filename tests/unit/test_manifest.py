@@ -14,7 +14,7 @@ import attrs
 import pytest
 
 from config.exports.contract import Contract, Deduplicate
-from glue_jobs.delivery import losses, manifest, report
+from glue_jobs.delivery import losses, manifest, notes, report
 from glue_jobs.delivery.counts import PartitionReport, ReadCounts, reconcile
 from glue_jobs.delivery.manifest import Accepted, CheckResult, Fence, Manifest, WindowResult
 from glue_jobs.delivery.verify import FileStats
@@ -124,10 +124,22 @@ def test_a_unit_that_is_empty_and_a_missing_one_have_a_total_each():
 
 def test_a_check_is_about_rows_or_about_the_file():
     checks = [CheckResult("a", "warn", "m", 3), CheckResult("b", "block", "m", 0, "file")]
+    more = {"message": "m", "tolerated": 0, "found": None, "unknown": None}
     assert made(samples.weekly_sales(checks=checks))["checks"] == [
-        {"id": "a", "severity": "warn", "message": "m", "failed": 3, "of": "rows", "passed": False},
-        {"id": "b", "severity": "block", "message": "m", "failed": 0, "of": "file", "passed": True},
+        {"id": "a", "severity": "warn", "failed": 3, "of": "rows", "passed": False, **more},
+        {"id": "b", "severity": "block", "failed": 0, "of": "file", "passed": True, **more},
     ]
+
+
+def test_a_check_that_could_not_be_made_has_neither_passed_nor_failed():
+    check = CheckResult("a", "block", "m", 0, "file", unknown="there are no earlier windows")
+    assert not check.has_failed
+    assert made(samples.weekly_sales(checks=[check]))["checks"][0]["passed"] is None
+
+
+@pytest.mark.parametrize(("failed", "passed"), [(2, True), (3, False)])
+def test_a_check_passes_if_no_more_rows_fail_than_may(failed, passed):
+    assert CheckResult("a", "warn", "m", failed, tolerated=2).passed is passed
 
 
 def week(label: str, rows: int, before: Manifest | None, version: int = 1) -> Manifest:
@@ -214,18 +226,18 @@ def test_notes_have_what_the_file_cannot_show():
     long = FileStats(
         rows=1_048_576, totals={"a": {"sum": None, "min": Decimal(-(10**15)), "max": Decimal(1)}}
     )
-    result = manifest.write_notes(excel, long, cut=1_200, replaced=3)
+    result = notes.write_notes(excel, long, cut=1_200, replaced=3)
     assert result[0].startswith("The file has 1,048,576 rows; Excel opens the first 1,048,575 of them.")
     assert result[1].startswith("Some numbers have more than 15 digits")
     assert result[2:] == [
         "1,200 texts were longer than an Excel cell, 32,767 characters, and cut to it.",
         "3 bytes that are not valid text became the character \ufffd.",
     ]
-    assert manifest.write_notes(machine, long, 0, 0) == []
+    assert notes.write_notes(machine, long, 0, 0) == []
     fits = FileStats(
         rows=1_048_575, totals={"a": {"sum": None, "min": Decimal("-99999999999999.9"), "max": None}}
     )
-    assert manifest.write_notes(excel, fits, 0, 0) == []
+    assert notes.write_notes(excel, fits, 0, 0) == []
 
 
 def one_group_alone(contract: Contract) -> WindowResult:

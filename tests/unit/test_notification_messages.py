@@ -96,6 +96,15 @@ def test_success_has_failed_checks_and_notes():
     assert "Note: 2 texts were cut.\n" in body
 
 
+def test_success_has_what_a_check_found_and_no_check_that_could_not_be_made():
+    check = {"id": "v", "severity": "warn", "message": "The volume is odd.", "failed": 1, "of": "file"}
+    failed = check | {"passed": False, "found": "900 is 10 % less than usual", "unknown": None}
+    unknown = check | {"message": "Not made.", "failed": 0, "passed": None, "unknown": "no earlier window"}
+    body = one(notified(published(checks=[failed, unknown])).topics.bodies())
+    assert "Check: The volume is odd. (900 is 10 % less than usual)\n" in body
+    assert "Not made." not in body
+
+
 def test_n4_numbers_of_a_later_version_are_not_mixed_into_an_earlier_ones_mail():
     env = notified(published(generation=1), manifests=[manifest(generation=2)])
     assert "% against" not in one(env.topics.bodies())

@@ -7,7 +7,9 @@ from datetime import date, timedelta
 import attrs
 import pytest
 
+from config.exports.file_model import Check
 from glue_jobs.delivery import report
+from glue_jobs.delivery.manifest import CheckResult
 from tests.support import page_reader, samples
 from tests.support.sample_rows import region_rows, sales_rows
 
@@ -130,6 +132,31 @@ def test_failed_checks_come_first_and_are_in_the_notes():
     assert rows[0] == [checks[-1].message, "failed", "in 12 rows", "a warning; the file is delivered"]
     assert {row[1] for row in rows[1:]} == {"passed"}
     assert "more checks of columns passed: never empty, only allowed values" in found.text
+
+
+def test_a_check_that_could_not_be_made_says_why():
+    made = samples.weekly_sales()
+    unknown = CheckResult(
+        "volume", "block", "The volume is odd.", 0, "file", unknown="there is no other week"
+    )
+    contract = attrs.evolve(
+        made.contract, check=[Check(id="volume", severity="block", message="", compare="rows")]
+    )
+    found = page(attrs.evolve(made, contract=contract, checks=[*made.checks, unknown]))
+    assert f"{len(made.checks)} checks passed. 1 check could not be made." in found.text
+    assert "1 check could not be made, see below." in found.one("p", class_="status complete").text
+    (row,) = found.one("div", id="results").rows()
+    assert row[:3] == ["The volume is odd.", "unknown", "not checked: there is no other week"]
+
+
+def test_a_check_shows_what_it_found():
+    made = samples.weekly_sales()
+    found = "900 is 10 % less than the median of 2026-W44 to 2026-W45, 1,000; the limit is 5 %"
+    failed = CheckResult("volume", "warn", "The volume is odd.", 1, "file", found=found)
+    shown = page(attrs.evolve(made, checks=[*made.checks, failed]))
+    notes = [note.text for note in shown.all("section", **{"aria-labelledby": "notes"})[0].all("li")]
+    assert notes == [f"The volume is odd. {found}."]
+    assert shown.one("div", id="results").rows()[0][:3] == ["The volume is odd.", "failed", found]
 
 
 def test_a_contract_without_checks_of_its_own_shows_those_of_its_columns():

@@ -32,11 +32,18 @@ def status(result: WindowResult) -> tuple[str, str]:
             "Empty",
             f"There are no rows in this window; the file has only its header.{suppressed}{earlier}",
         )
-    failed = sum(not check.passed for check in result.checks)
-    checked = f"{count(failed, 'check')} failed, see below." if failed else "Every check passed."
+    checked = _describe_checks(result)
     rows = count(result.stats.rows, "row")
     delivered = f"The file has {rows}." if few else f"All {rows} of this window are in the file."
     return result.status.capitalize(), f"{delivered}{suppressed} {checked}"
+
+
+def _describe_checks(result: WindowResult) -> str:
+    failed = sum(check.has_failed for check in result.checks)
+    unknown = sum(check.passed is None for check in result.checks)
+    if failed:
+        return f"{count(failed, 'check')} failed, see below."
+    return f"{count(unknown, 'check')} could not be made, see below." if unknown else "Every check passed."
 
 
 def _describe_incomplete(result: WindowResult) -> str:
@@ -90,11 +97,15 @@ def _describe_change(result: WindowResult, now: Decimal | int, then: str | int |
 
 
 def notes(result: WindowResult, text: int) -> list[str]:
-    failed = [check for check in result.checks if not check.passed]
+    failed = [check for check in result.checks if check.has_failed]
     return [
         *[prose(note, text) for note in result.notes],
-        *[f"{prose(check.message, text)} Found {where_failed(check)}." for check in failed],
+        *[f"{prose(check.message, text)} {_describe_found(check)}" for check in failed],
     ]
+
+
+def _describe_found(check: CheckResult) -> str:
+    return f"{check.found}." if check.found else f"Found {where_failed(check)}."
 
 
 def where_failed(check: CheckResult) -> str:
@@ -102,19 +113,39 @@ def where_failed(check: CheckResult) -> str:
     return "in the file as a whole" if check.of == "file" else f"in {count(check.failed, 'row')}"
 
 
+def outcome(check: CheckResult) -> str:
+    if check.passed is None:
+        return "unknown"
+    return "passed" if check.passed else "failed"
+
+
+def found(check: CheckResult) -> str:
+    """Return what a check found, for the table of checks."""
+    if check.unknown:
+        return f"not checked: {check.unknown}"
+    if check.failed:
+        return check.found or where_failed(check)
+    return "not found"
+
+
 def checks(result: WindowResult) -> tuple[str, list[CheckResult], list[CheckResult]]:
     """Return a summary, the checks that failed or that the contract lists, and those that follow from its
     columns.
     """
-    results = sorted(result.checks, key=lambda check: (check.passed, check.severity != "block"))
-    failed = sum(not check.passed for check in results)
+    results = sorted(result.checks, key=lambda check: (not check.has_failed, check.severity != "block"))
+    failed = sum(check.has_failed for check in results)
+    unknown = sum(check.passed is None for check in results)
     listed = {check.id for check in result.contract.check}
-    main = [check for check in results if not check.passed or check.id in listed]
+    main = [check for check in results if check.has_failed or check.id in listed]
     summary = (
         f"All {count(len(results), 'check')} passed." if results else "There are no checks for this file."
     )
     if failed:
         summary = f"{failed:,} of {count(len(results), 'check')} failed."
+    elif unknown:
+        summary = f"{count(len(results) - unknown, 'check')} passed."
+    if unknown:
+        summary += f" {count(unknown, 'check')} could not be made."
     return summary, main, [check for check in results if check not in main]
 
 

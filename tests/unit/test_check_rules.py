@@ -1,0 +1,81 @@
+"""The rules of checks and of the unique key: each finds its mistake, with key and line."""
+
+from __future__ import annotations
+
+import pytest
+
+from config.exports.contracts import parse
+from config.toml_model import BadFile
+from tests.support import samples
+
+CHECK = '[[check]]\nid = "c"\nseverity = "warn"\nmessage = "M."\n{0}\n'
+HEADLINE = '[report]\nheadline = ["n"]\n'
+
+
+def problems(text):
+    with pytest.raises(BadFile) as bad:
+        parse(text, name="things.toml")
+    return [(problem.key, problem.message) for problem in bad.value.problems]
+
+
+def things(more="", first=""):
+    columns = [
+        samples.COLUMN.format(name, kind, name, "") for name, kind in (("id", "text"), ("n", "integer"))
+    ]
+    head = samples.HEAD.format(first="id", delivery="")
+    return head.replace("[source]", f"{first}\n[source]") + "".join(columns) + more
+
+
+VALID = [
+    'each_row = "n > 0"\nat_most_percent = 0.5',
+    'each_row = "n > 0"\nat_most_percent = 1',
+    'compare = "rows"\nat_most_percent = 50',
+    'compare = "n"\nat_most_percent = 250.5\nwith_windows = 8\naverage = "mean"',
+]
+
+
+@pytest.mark.parametrize("check", VALID)
+def test_these_are_checks(check):
+    assert parse(things(CHECK.format(check) + HEADLINE), name="things.toml").check[0].at_most_percent
+
+
+WRONG = [
+    ('each_row = "n > 0"\ncompare = "rows"\nat_most_percent = 1', "check[0]", "needs exactly one of"),
+    ("at_most_percent = 1", "check[0]", "needs exactly one of each_row, overall and compare"),
+    ('compare = "rows"', "check[0].at_most_percent", "missing"),
+    (
+        'compare = "id"\nat_most_percent = 1',
+        "check[0].compare",
+        "neither rows nor a column of report.headline",
+    ),
+    ('each_row = "n > 0"\nwith_windows = 2', "check[0].with_windows", "only a check with compare has it"),
+    ('overall = "rows > 0"\naverage = "mean"', "check[0].average", "only a check with compare has it"),
+    ('overall = "rows > 0"\nat_most_percent = 1', "check[0].at_most_percent", "about the whole file"),
+    ('each_row = "n > 0"\nat_most_percent = 101', "check[0].at_most_percent", "not more than 100 percent"),
+    ('each_row = "n > 0"\nat_most_percent = -1', "check[0].at_most_percent", "too small"),
+    ('each_row = "n > 0"\nat_most_percent = nan', "check[0].at_most_percent", "must be a number like 0.5"),
+    ('each_row = "n > 0"\nat_most_percent = true', "check[0].at_most_percent", "must be a number like 0.5"),
+    ('each_row = "n > 0"\nat_most_percent = "1"', "check[0].at_most_percent", "must be a number like 0.5"),
+    ('compare = "rows"\nat_most_percent = 1\nwith_windows = 0', "check[0].with_windows", "too small"),
+]
+
+
+@pytest.mark.parametrize(("check", "key", "message"), WRONG)
+def test_these_are_not(check, key, message):
+    found = problems(things(CHECK.format(check) + HEADLINE))
+    assert any(at == key and message in text for at, text in found), found
+
+
+@pytest.mark.parametrize(
+    ("unique", "key", "message"),
+    [
+        ('["id", "m"]', "unique[1]", "m is not a delivered column"),
+        ('["id", "id"]', "unique[1]", "id is named twice. Remove one of them"),
+    ],
+)
+def test_a_key_names_delivered_columns_once(unique, key, message):
+    assert problems(things(first=f"unique = {unique}")) == [(key, message)]
+
+
+def test_a_key_is_read():
+    assert parse(things(first='unique = ["id", "n"]'), name="things.toml").unique == ["id", "n"]
