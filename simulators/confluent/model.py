@@ -271,7 +271,8 @@ class Form(Enum):
 class ParsedStatement:
     """`lenient` is whether it has IF [NOT] EXISTS.
 
-    `buckets` is the number in DISTRIBUTED … INTO … BUCKETS, 0 without it.
+    `buckets` is the number in DISTRIBUTED … INTO … BUCKETS, 0 without it. `columns` are those that an INSERT
+    lists.
     """
 
     form: Form
@@ -281,6 +282,7 @@ class ParsedStatement:
     options: dict[str, str] = attrs.Factory(dict)
     buckets: int = 0
     bucket_keys: tuple[str, ...] = ()
+    columns: tuple[str, ...] = ()
 
 
 @attrs.frozen
@@ -308,12 +310,24 @@ class Run(Protocol):
 
     rows: list[list[str | None]]
     columns: list[dict[str, Any]]
+    is_stateless: bool
+
+    def offsets(self) -> dict[str, dict[int, int]]:
+        """Return, by topic and partition, the offset of the next record to read."""
 
     def advance(self) -> None:
         """Process the records that were added to the source topics since the last call. Raises SqlError."""
 
 
 class Plan(Protocol):
+    """`sources` are the topics that the query reads."""
+
+    @property
+    def is_stateless(self) -> bool: ...
+
+    @property
+    def sources(self) -> Mapping[str, KafkaTopic]: ...
+
     def build_schema(self, table: str) -> Schema:
         """Return the value schema of a new table for the query's rows. Raises SqlError."""
 
@@ -324,5 +338,16 @@ class Engine(Protocol):
     def plan(self, parsed: ParsedStatement, database: Database) -> Plan:
         """Return the names and types of the query's columns. Raises SqlError."""
 
-    def start(self, parsed: ParsedStatement, database: Database, *, bounded: bool) -> Run:
-        """Start the query. If `bounded`, it reads only the rows that exist now. Raises SqlError."""
+    def start(
+        self,
+        parsed: ParsedStatement,
+        database: Database,
+        *,
+        bounded: bool,
+        start: Mapping[str, Mapping[int, int]],
+    ) -> Run:
+        """Start the query. If `bounded`, it reads only the rows that exist now. Raises SqlError.
+
+        `start` has offsets at which it begins, by topic and partition; other partitions are read from the
+        beginning.
+        """

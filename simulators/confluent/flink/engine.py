@@ -13,6 +13,7 @@ import subprocess
 import tempfile
 import threading
 from collections import Counter
+from collections.abc import Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -21,6 +22,7 @@ from typing import Any, Final
 import attrs
 import fastavro
 
+from simulators.confluent.flink.offsets import read_offsets
 from simulators.confluent.flink.sql import SqlError
 from simulators.confluent.flink.types import UnknownType, build_avro_schema, from_json, list_columns, to_json
 from simulators.confluent.kafka_log import KafkaTopic, frame_value
@@ -31,9 +33,24 @@ from simulators.confluent.schemas import Schema
 ROOT: Final = Path(__file__).resolve().parents[3]
 FLINK_PYTHON: Final = ROOT / ".venv-flink" / "bin" / "python"
 _LOG_LINES: Final = 5
+#: The parts of an Avro type that decide which values it has.
+_OF_TYPES: Final = ("type", "logicalType", "precision", "scale", "items", "values")
 #: A worker runs for minutes and spends most of its CPU time on starting, so the optimizing compiler isn't
 #: worth its cost.
 _JAVA: Final = {"JDK_JAVA_OPTIONS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"}
+#: The operators that process each row by itself.
+_STATELESS: Final = frozenset(
+    {
+        "Sink",
+        "Calc",
+        "TableSourceScan",
+        "Correlate",
+        "Union",
+        "WatermarkAssigner",
+        "Values",
+        "DropUpdateBefore",
+    }
+)
 _UNITS: Final = {"SECOND": 1, "MINUTE": 60, "HOUR": 3600, "DAY": 86_400}
 _WINDOW: Final = re.compile(
     r"\b(?:TUMBLE|HOP|CUMULATE)\s*\(.*?INTERVAL\s+'(\d+)'\s+(SECOND|MINUTE|HOUR|DAY)S?",
@@ -109,7 +126,15 @@ class FlinkWorker:
 
 @attrs.frozen
 class FlinkPlan:
+    """`operators` are those of Flink's optimized physical plan."""
+
     columns: list[dict[str, Any]]
+    operators: list[str]
+    sources: dict[str, KafkaTopic]
+
+    @property
+    def is_stateless(self) -> bool:
+        return set(self.operators) <= _STATELESS
 
     def build_schema(self, table: str) -> Schema:
         try:
@@ -125,18 +150,24 @@ class FlinkEngine:
         self.worker = worker
 
     def plan(self, parsed: ParsedStatement, database: Database) -> FlinkPlan:
-        request = self.request(parsed, database, self._list_sources(parsed, database))
-        return FlinkPlan(self.worker.ask(request)["columns"])
-
-    def start(self, parsed: ParsedStatement, database: Database, *, bounded: bool) -> FlinkRun:
-        plan = self.plan(parsed, database)
         sources = self._list_sources(parsed, database)
+        answer = self.worker.ask(self.request(parsed, database, sources))
+        return FlinkPlan(answer["columns"], answer["operators"], sources)
+
+    def start(
+        self,
+        parsed: ParsedStatement,
+        database: Database,
+        *,
+        bounded: bool,
+        start: Mapping[str, Mapping[int, int]],
+    ) -> FlinkRun:
+        plan = self.plan(parsed, database)
         if parsed.form is not Form.SELECT:
-            sink = database.find_schema(parsed.table[-1])
-            if sink is None or len(sink["fields"]) != len(plan.columns):
-                problem = "Column types of query result and sink do not match"
-                raise SqlError(f"{problem}: {len(plan.columns)} columns for table '{parsed.table[-1]}'")
-        return FlinkRun(self, parsed, database, sources, plan.columns, bounded)
+            require_sink_columns(parsed, database, plan.columns)
+        run = FlinkRun(self, parsed, database, plan.sources, plan.columns, bounded, plan.is_stateless, start)
+        run.positions |= {name: dict(of) for name, of in start.items()}
+        return run
 
     def request(
         self, parsed: ParsedStatement, database: Database, sources: dict[str, KafkaTopic]
@@ -160,13 +191,55 @@ class FlinkEngine:
 
     def _list_sources(self, parsed: ParsedStatement, database: Database) -> dict[str, KafkaTopic]:
         """Return the readable topics whose names occur in the query."""
-        return {name: topic for name, topic in database.readable.items() if name in parsed.query}
+        return {
+            name: topic
+            for name, topic in database.readable.items()
+            if re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", parsed.query)
+        }
+
+
+def require_sink_columns(parsed: ParsedStatement, database: Database, columns: list[dict[str, Any]]) -> None:
+    """Raise SqlError if the query's columns don't fit the table that the statement fills.
+
+    Columns of an INSERT that has a list are matched by the names in it, others by position.
+    """
+    table = parsed.table[-1]
+    sink = database.find_schema(table)
+    problem = "Column types of query result and sink do not match"
+    fields = {field["name"]: field["type"] for field in sink["fields"]} if sink else {}
+    for name in parsed.columns:
+        if name not in fields:
+            raise SqlError(f"Unknown target column '{name}' of table '{table}'")
+    names = parsed.columns or tuple(fields)
+    if len(names) != len(columns):
+        raise SqlError(f"{problem}: {len(columns)} columns for table '{table}'")
+    try:
+        found = build_avro_schema(table, columns)["fields"]
+    except UnknownType as error:
+        raise SqlError(f"{error} can't be in an Avro schema") from None
+    for name, field in zip(names, found, strict=True):
+        if _strip_names(fields[name]) != _strip_names(field["type"]):
+            raise SqlError(f"{problem}: column '{name}' of table '{table}' has another type")
+
+
+def _strip_names(avro: Any) -> Any:
+    """Return an Avro type without null and without the names of records, which depend on the statement."""
+    if isinstance(avro, list):
+        branches = [_strip_names(branch) for branch in avro if branch != "null"]
+        return branches[0] if len(branches) == 1 else branches
+    if isinstance(avro, dict) and avro.get("type") == "record":
+        return [(field["name"], _strip_names(field["type"])) for field in avro["fields"]]
+    if isinstance(avro, dict):
+        return {name: _strip_names(value) for name, value in avro.items() if name in _OF_TYPES}
+    return avro
 
 
 @attrs.define
 class FlinkRun:
     """Reruns the query over all records, and emits only the new rows, which an unbounded query would
     append.
+
+    `start` has the offsets before which records are not read.
     """
 
     engine: FlinkEngine
@@ -175,6 +248,9 @@ class FlinkRun:
     sources: dict[str, KafkaTopic]
     columns: list[dict[str, Any]]
     bounded: bool = False
+    is_stateless: bool = False
+    start: Mapping[str, Mapping[int, int]] = attrs.Factory(dict)
+    positions: dict[str, dict[int, int]] = attrs.Factory(dict)
     rows: list[list[str | None]] = attrs.Factory(list)
     _seen: dict[str, int] = attrs.Factory(dict)
     _emitted: Counter[str] = attrs.Factory(Counter)
@@ -198,6 +274,9 @@ class FlinkRun:
             shutil.rmtree(output_folder)
         self._emit(lines)
 
+    def offsets(self) -> dict[str, dict[int, int]]:
+        return read_offsets(self.sources, self.positions)
+
     def _write(self, name: str, file: Path) -> None:
         """Write the topic's records in the order of their timestamps, each with its timestamp as
         `$rowtime`.
@@ -205,10 +284,16 @@ class FlinkRun:
         schema = self.database.find_schema(name)
         if schema is None:
             raise SqlError(f"Table '{name}' has no schema")
-        messages = sorted(
-            self.sources[name].messages,
-            key=lambda message: (message.timestamp, message.partition, message.offset),
-        )
+        begins = self.start.get(name, {})
+        unread = [
+            message
+            for message in self.sources[name].messages
+            if message.offset >= begins.get(message.partition, 0)
+        ]
+        messages = sorted(unread, key=lambda message: (message.timestamp, message.partition, message.offset))
+        position = self.positions.setdefault(name, dict(begins))
+        for message in messages:
+            position[message.partition] = max(position.get(message.partition, 0), message.offset + 1)
         end = self._compute_end(messages[-1].timestamp) if messages else 0
         reader = Reader(self.database.registry.schemas, schema, upserts=False)
         with file.open("w") as output:
@@ -246,7 +331,7 @@ class FlinkRun:
             self._append(rows)
 
     def _append(self, rows: list[dict[str, Any]]) -> None:
-        """Append the rows to the statement's table. Columns are matched by position, as in INSERT."""
+        """Append the rows to the statement's table. Columns are matched as in INSERT."""
         table = self.parsed.table[-1]
         schemas = self.database.registry.schemas
         topic = self.database.cluster.topics.get(table)
@@ -256,10 +341,11 @@ class FlinkRun:
             raise SqlError(f"Table '{table}' is gone")
         parsed = fastavro.parse_schema(schema)
         now = int(self.database.clock.now() * 1000)
+        names = self.parsed.columns or [field["name"] for field in schema["fields"]]
+        types = {field["name"]: field["type"] for field in schema["fields"]}
         for row in rows:
             values = [row.get(column["name"]) for column in self.columns]
-            fields = zip(schema["fields"], values, strict=True)
-            record = {field["name"]: from_json(value, field["type"]) for field, value in fields}
+            record = {name: from_json(value, types[name]) for name, value in zip(names, values, strict=True)}
             encoded = io.BytesIO()
             fastavro.schemaless_writer(encoded, parsed, record)
             key = None

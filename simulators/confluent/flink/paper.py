@@ -1,11 +1,13 @@
 """The engine without Flink.
 
-It checks names of tables and columns, but runs nothing; each column of a new table is a string.
+It checks names of tables and columns, but runs nothing; each column of a new table is a string. A running
+query counts as having read all records.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import Any, Final
 
 import attrs
@@ -14,8 +16,10 @@ from sqlglot import exp
 from sqlglot.errors import SqlglotError
 from sqlglot.optimizer.qualify import qualify
 
+from simulators.confluent.flink.offsets import find_ends, read_offsets
 from simulators.confluent.flink.sql import SqlError
 from simulators.confluent.flink.types import build_avro_schema
+from simulators.confluent.kafka_log import KafkaTopic
 from simulators.confluent.model import Database, ParsedStatement
 from simulators.confluent.schemas import Schema
 
@@ -30,11 +34,24 @@ _FLAT: Final = (
     r"(SELECT *, `$rowtime` AS window_start, `$rowtime` AS window_end, `$rowtime` AS window_time FROM \1)"
 )
 _TEXT: Final = {"type": "VARCHAR", "nullable": True}
+#: What needs rows that were read before.
+_STATEFUL: Final = (
+    exp.AggFunc,
+    exp.Distinct,
+    exp.Group,
+    exp.Join,
+    exp.Limit,
+    exp.MatchRecognize,
+    exp.Order,
+    exp.Window,
+)
 
 
 @attrs.frozen
 class PaperPlan:
     columns: list[dict[str, Any]]
+    is_stateless: bool
+    sources: Mapping[str, KafkaTopic]
 
     def build_schema(self, table: str) -> Schema:
         return Schema.from_avro(build_avro_schema(table, self.columns))
@@ -43,10 +60,17 @@ class PaperPlan:
 @attrs.define
 class PaperRun:
     columns: list[dict[str, Any]]
+    is_stateless: bool
+    sources: Mapping[str, KafkaTopic]
+    positions: dict[str, dict[int, int]] = attrs.Factory(dict)
     rows: list[list[str | None]] = attrs.Factory(list)
 
     def advance(self) -> None:
-        """Do nothing: there are no rows."""
+        """Count all records as read. There are no rows."""
+        self.positions |= {name: find_ends(topic) for name, topic in self.sources.items()}
+
+    def offsets(self) -> dict[str, dict[int, int]]:
+        return read_offsets(self.sources, self.positions)
 
 
 class PaperEngine:
@@ -65,10 +89,35 @@ class PaperEngine:
         except SqlglotError as error:
             raise SqlError(f"SQL validation failed. {str(error).splitlines()[0]}") from None
         names = [column.alias_or_name.replace(_ROWTIME, "$rowtime") for column in qualified.selects]
-        return PaperPlan([{"name": name, "type": _TEXT} for name in names])
+        is_stateless = not _WINDOW.search(parsed.query) and not any(map(_needs_state, query.walk()))
+        read = {table.name for table in query.find_all(exp.Table)}
+        sources = {name: topic for name, topic in database.readable.items() if name in read}
+        return PaperPlan([{"name": name, "type": _TEXT} for name in names], is_stateless, sources)
 
-    def start(self, parsed: ParsedStatement, database: Database, *, bounded: bool) -> PaperRun:
-        return PaperRun(self.plan(parsed, database).columns)
+    def start(
+        self,
+        parsed: ParsedStatement,
+        database: Database,
+        *,
+        bounded: bool,
+        start: Mapping[str, Mapping[int, int]],
+    ) -> PaperRun:
+        plan = self.plan(parsed, database)
+        fields = (database.find_schema(parsed.table[-1]) or {"fields": []})["fields"] if parsed.table else []
+        names = [field["name"] for field in fields]
+        for name in parsed.columns:
+            if name not in names:
+                raise SqlError(f"Unknown target column '{name}' of table '{parsed.table[-1]}'")
+        if parsed.table and len(plan.columns) != len(parsed.columns or names):
+            raise SqlError("Column types of query result and sink do not match: another number of columns")
+        run = PaperRun(plan.columns, plan.is_stateless, plan.sources)
+        run.positions |= {name: dict(of) for name, of in start.items()}
+        return run
+
+
+def _needs_state(node: exp.Expr) -> bool:
+    is_unnest = isinstance(node, exp.Join) and isinstance(node.this, exp.Unnest)
+    return isinstance(node, _STATEFUL) and not is_unnest
 
 
 def _list_columns(schema: dict[str, Any] | None) -> dict[str, object]:

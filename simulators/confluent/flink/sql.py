@@ -19,7 +19,10 @@ _FORMS: Final = (
         rf"CREATE\s+TABLE\s+(?P<lenient>IF\s+NOT\s+EXISTS\s+)?{_TABLE}\s*(?P<frame>.*?)\bAS\s+(?P<query>(?:SELECT|WITH)\b.*)",
     ),
     ("DEFINE", rf"CREATE\s+TABLE\s+(?P<lenient>IF\s+NOT\s+EXISTS\s+)?{_TABLE}\s*(?P<frame>\(.*)"),
-    ("INSERT", rf"INSERT\s+INTO\s+{_TABLE}\s*(?P<query>(?:SELECT|WITH)\b.*)"),
+    (
+        "INSERT",
+        rf"INSERT\s+INTO\s+{_TABLE}\s*(?:\((?P<columns>[^()]*)\)\s*)?(?P<query>(?:SELECT|WITH)\b.*)",
+    ),
     ("DROP", rf"DROP\s+TABLE\s+(?P<lenient>IF\s+EXISTS\s+)?{_TABLE}"),
     ("SELECT", r"(?P<query>(?:SELECT|WITH)\b.*)"),
 )
@@ -67,8 +70,13 @@ def parse(statement: str) -> ParsedStatement:
                 _parse_options(frame),
                 buckets,
                 keys,
+                _parse_columns(part.get("columns") or ""),
             )
     raise SqlError(f"SQL parse failed. Unsupported or incorrect statement: {text[:80]}")
+
+
+def _parse_columns(names: str) -> tuple[str, ...]:
+    return tuple(name.strip().strip("`") for name in names.split(",") if name.strip())
 
 
 def _parse_distribution(frame: str) -> tuple[tuple[str, ...], int]:

@@ -20,7 +20,7 @@ from simulators.confluent.errors import (
     not_found,
 )
 from simulators.confluent.fields import Fields
-from simulators.confluent.flink import tables
+from simulators.confluent.flink import carry_over, tables
 from simulators.confluent.flink.sql import SqlError, parse
 from simulators.confluent.http import FLINK, Answer, Call, Route
 from simulators.confluent.model import Database, Form, ParsedStatement, Plane, Statement
@@ -70,7 +70,9 @@ def build_document(org: Organization, statement: Statement) -> dict[str, Any]:
         "organization_id": org.organization_id,
         "environment_id": statement.environment,
         "spec": spec,
-        "status": {"phase": statement.phase, "detail": statement.detail} | _build_traits(statement),
+        "status": {"phase": statement.phase, "detail": statement.detail}
+        | _build_traits(statement)
+        | _build_offsets(org, statement),
     }
 
 
@@ -86,6 +88,16 @@ def _build_traits(statement: Statement) -> dict[str, Any]:
     if statement.run:
         traits["schema"] = {"columns": statement.run.columns}
     return {"traits": traits}
+
+
+def _build_offsets(org: Organization, statement: Statement) -> dict[str, Any]:
+    """Return the offsets of a statement that has begun to read."""
+    if statement.run is None:
+        return {}
+    return {
+        "latest_offsets": carry_over.format_offsets(statement.run.offsets()),
+        "latest_offsets_timestamp": org.clock.format_time(statement.updated),
+    }
 
 
 def create(call: Call) -> Answer:
@@ -243,13 +255,19 @@ def _find_statement(call: Call) -> Statement:
 
 
 def _begin(org: Organization, statement: Statement) -> None:
-    """Start a PENDING statement."""
+    """Start a PENDING statement.
+
+    If it takes over the offsets of another one, it waits until that one stops.
+    """
     if (
         org.statements.get((statement.environment, statement.name)) is not statement
         or statement.phase != "PENDING"
     ):
         return
     try:
+        if carry_over.is_waiting(org, statement):
+            org.clock.call_later(_TICK, lambda: _begin(org, statement))
+            return
         _start(org, statement)
     except (SqlError, ApiError) as error:
         statement.phase = "FAILED"
@@ -311,7 +329,8 @@ def _require_sink(org: Organization, database: Database, table: str) -> None:
 
 
 def _run(org: Organization, statement: Statement, parsed: ParsedStatement, database: Database) -> None:
-    statement.run = org.engine.start(parsed, database, bounded=statement.bounded)
+    start = carry_over.find_start(org, statement, org.engine.plan(parsed, database))
+    statement.run = org.engine.start(parsed, database, bounded=statement.bounded, start=start)
     statement.phase = "RUNNING"
     statement.detail = ""
     _process_records(org, statement)

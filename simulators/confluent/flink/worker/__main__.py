@@ -2,7 +2,7 @@
 line.
 
     {"catalog": …, "database": …, "tables": {name: {"columns": [[name, type], …], "folder": …}}, "query": …}
-        → {"columns": [{"name": …, "type": {…}}, …]}
+        → {"columns": [{"name": …, "type": {…}}, …], "operators": [name of each operator of Flink's plan, …]}
     the same with "into": folder
         → runs the query over the files in the tables' folders, writes its rows to the folder as JSON Lines,
         and answers the same
@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -31,6 +32,9 @@ _SETTINGS: Final = {
     "table.local-time-zone": "UTC",
     "table.exec.source.idle-timeout": "0 ms",
 }
+#: The part of an explanation that has the operators, and an operator's name in it.
+_PHYSICAL: Final = re.compile(r"== Optimized Physical Plan ==\n(.*?)(?:\n\n|\Z)", re.DOTALL)
+_OPERATOR: Final = re.compile(r"^[\s:+-]*(\w+)\(", re.MULTILINE)
 _SINK: Final = "sink_of_the_statement"
 _QUERY: Final = "query_of_the_statement"
 _CHILDREN: Final = {
@@ -108,7 +112,7 @@ def _plan_query(environment: TableEnvironment, request: dict[str, Any]) -> dict[
     column_names = ", ".join(_quote_name(column.getName()) for column in columns)
     insert = f"INSERT INTO {_quote_name(_SINK)} SELECT {column_names} FROM {_quote_name(_QUERY)}"  # noqa: S608  (names, quoted)
     try:
-        environment.explain_sql(insert)
+        explanation = environment.explain_sql(insert)
         if "into" in request:
             environment.execute_sql(insert).wait()
     finally:
@@ -116,8 +120,16 @@ def _plan_query(environment: TableEnvironment, request: dict[str, Any]) -> dict[
     return {
         "columns": [
             {"name": column.getName(), "type": _describe_type(_get_type(column))} for column in columns
-        ]
+        ],
+        "operators": _list_operators(explanation),
     }
+
+
+def _list_operators(explanation: str) -> list[str]:
+    plan = _PHYSICAL.search(explanation)
+    if plan is None:
+        raise RuntimeError("Flink's explanation has no physical plan")
+    return _OPERATOR.findall(plan[1])
 
 
 def _get_type(column: Any) -> Any:
