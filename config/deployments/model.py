@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from datetime import date
-from typing import Literal
+from typing import Final, Literal
 
 import attrs
 
@@ -17,7 +17,7 @@ from config.deployments.confluent_model import Confluent, Statement, Topic
 from config.deployments.source_model import Source
 from config.exports import cron
 from config.forms import NAME, explain_implausible_day, find_zone_problem
-from config.toml_model import setting
+from config.toml_model import Form, setting
 
 #: The days for which CloudWatch can keep logs.
 LogDays = Literal[
@@ -268,6 +268,28 @@ class Alerts:
     )
 
 
+#: Text, because a number of TOML could not keep its decimal places.
+_PRICE: Final = Form(r"[0-9]{1,6}(\.[0-9]{1,8})?", 'a price in US dollars as text, such as "0.12"')
+
+
+@attrs.frozen
+class Prices:
+    """`[prices]`"""
+
+    tableflow_topic_hour: str | None = setting(
+        "What Confluent bills for a topic with Tableflow in an hour.", default=None, form=_PRICE
+    )
+    tableflow_gb: str | None = setting(
+        "What Confluent bills for a GB that Tableflow processes.", default=None, form=_PRICE
+    )
+    connector_task_hour: str | None = setting(
+        "What Confluent bills for a task of a Datagen connector in an hour.", default=None, form=_PRICE
+    )
+    connector_gb: str | None = setting(
+        "What Confluent bills for a GB that a connector transfers.", default=None, form=_PRICE
+    )
+
+
 @attrs.frozen
 class Deployment:
     identity: Identity = setting(
@@ -290,6 +312,9 @@ class Deployment:
     rotation: Rotation = setting("How keys are rotated.", default=Rotation())
     exports: list[Export] = setting("The exports: schedule and recipients.", default=list)
     alerts: Alerts = setting("Who gets alarms, and the limits that raise them.")
+    prices: Prices = setting(
+        "Your prices of what Confluent doesn't publish, for `lakeferry cost` only.", default=Prices()
+    )
 
     @property
     def prefix(self) -> str:

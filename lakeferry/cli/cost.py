@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import attrs
+import typer
 
 from lakeferry.cli.app import CommandContext, command, command_group
 
@@ -24,23 +25,40 @@ app: Final = command_group()
         "month": "The totals, `low` and `high`.",
         "lines": "What costs a fixed amount a month: what, low, high, why (its basis), prices.",
         "rates": "Prices of usage.",
+        "unknown": "What costs something at a price that isn't known; it is in no total.",
         "left_out": "What the estimate doesn't include.",
     },
 )
-def cost(call: CommandContext) -> Mapping[str, Any]:
+def cost(
+    call: CommandContext,
+    *,
+    from_bills: Annotated[
+        bool,
+        typer.Option(
+            "--from-bills",
+            help="Read prices of Tableflow and connectors from Confluent's bills of the last 30 days.",
+        ),
+    ] = False,
+) -> Mapping[str, Any]:
     """Estimate the monthly cost of a deployment before it is created: a range, prices of usage, and what is
     not included.
     """
-    from lakeferry.deployment.context import load_deployment
+    from lakeferry.deployment.context import open_context
+    from lakeferry.plan.confluent_prices import read_prices
     from lakeferry.plan.cost import LEFT_OUT, estimate
 
     output = call.output
-    loaded = load_deployment(call.stage)
-    estimated = estimate(loaded)
+    with open_context(call.stage) as ctx:
+        loaded = ctx.loaded
+        estimated = estimate(loaded, read_prices(ctx, from_bills=from_bills))
     output.print(f"{loaded.deployment.prefix}, USD a month at list prices:")
     output.table(["what", "from", "to", "basis"], build_rows(estimated))
     output.print("By usage, in addition:")
     output.table(["what", "from", "to"], build_rates(estimated))
+    if estimated.unknown:
+        output.print("Unknown, and in no total:")
+    for sentence in estimated.unknown:
+        output.print(f"  - {sentence}")
     output.print("Not included:")
     for sentence in LEFT_OUT:
         output.print(f"  - {sentence}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Final
@@ -14,6 +14,7 @@ import attrs
 from config.deployments.deployment_file import LoadedDeployment
 from config.deployments.model import Deployment, Export
 from config.exports import cron
+from lakeferry.plan.confluent_prices import FoundPrice, read_given
 from stacks.confluent import rights
 
 PRICES: Final = Path(__file__).with_name("prices.toml")
@@ -27,9 +28,7 @@ _DPUS: Final = {"G.1X": 1, "G.2X": 2, "G.4X": 4}
 _CREDITS: Final = {"XSMALL": 1, "SMALL": 2, "MEDIUM": 4, "LARGE": 8}
 
 LEFT_OUT: Final = (
-    "Tableflow, which Confluent bills by topic and hour and by GB: its prices are not published in a form "
-    "that programs can read",
-    "Datagen connectors, by task and hour, and Stream Governance beyond what its package includes",
+    "Stream Governance beyond what its package includes",
     "eCKUs after the first one, if max_ecku is not set",
     "data: GB written to or read from topics, stored in S3, or sent between regions or to the internet",
     "requests of S3, Lambda, DynamoDB, Step Functions, SNS, SQS, EventBridge and KMS, and logs: these cost "
@@ -65,8 +64,11 @@ class Rate:
 
 @attrs.frozen
 class Estimate:
+    """`unknown` has a sentence for each cost whose price isn't known. It is in no total."""
+
     lines: list[Line]
     rates: list[Rate]
+    unknown: list[str] = attrs.field(factory=list)
 
     @property
     def low(self) -> float:
@@ -84,10 +86,48 @@ class Estimate:
         return [price for name, price in load_prices().items() if name in names]
 
 
-def estimate(plan: LoadedDeployment) -> Estimate:
+def estimate(plan: LoadedDeployment, found: Mapping[str, FoundPrice] | None = None) -> Estimate:
+    """`found` are prices of Tableflow and connectors, by default those of the deployment file."""
     deployment = plan.deployment
+    prices = read_given(deployment) if found is None else found
     lines = [*_estimate_confluent(deployment), *_estimate_exports(deployment), *_estimate_permanent(plan)]
-    return Estimate(lines, list(_list_rates(deployment)))
+    rates = list(_list_rates(deployment))
+    unknown = []
+    for counted in _count_unpublished(deployment):
+        price = prices.get(counted.key)
+        if price is None:
+            unknown.append(
+                f"{counted.what}: unknown, because Confluent publishes no price: set prices.{counted.key}"
+            )
+        elif counted.units is None:
+            rates.append(Rate(f"{counted.what} ({price.source})", price.low, price.high, ()))
+        else:
+            low, high = counted.units * price.low, counted.units * price.high
+            lines.append(Line(counted.what, low, high, price.source, ()))
+    return Estimate(lines, rates, unknown)
+
+
+@attrs.frozen
+class _Unpublished:
+    """What Confluent bills at the price `key`: `units` of it in a month, None if that isn't known."""
+
+    key: str
+    what: str
+    units: float | None
+
+
+def _count_unpublished(deployment: Deployment) -> Iterator[_Unpublished]:
+    if deployment.confluent is None:
+        return
+    if tables := [topic for topic in deployment.topics if topic.tableflow]:
+        yield _Unpublished("tableflow_topic_hour", f"Tableflow topics ({len(tables)})", len(tables) * HOURS)
+        yield _Unpublished("tableflow_gb", "a GB that Tableflow processes", None)
+    if generators := [topic for topic in deployment.topics if topic.datagen]:
+        tasks = len(generators)
+        yield _Unpublished(
+            "connector_task_hour", f"Datagen connectors, one task each ({tasks})", tasks * HOURS
+        )
+        yield _Unpublished("connector_gb", "a GB that connectors transfer", None)
 
 
 def count_runs(export: Export) -> int:

@@ -43,8 +43,8 @@ class Claim(StrEnum):
 NOT_ASKED: Final[Mapping[Claim, str]] = {
     Claim.PREPARED: "it writes a deployment file and keys",
     Claim.NEW_ROWS: "it writes a record to a topic",
-    Claim.SAME_ROWS: "a query of Athena writes its result to the bucket, and Snowflake's starts a warehouse; "
-    "`lakeferry query` asks each of them",
+    Claim.SAME_ROWS: "a query of Athena writes its result to the bucket, and one of Snowflake starts "
+    "a warehouse",
     Claim.NAMED_QUERIES: "a query of Athena writes its result to the bucket",
     Claim.BROKEN_TRUST: "it changes the trust of a role",
     Claim.NOT_TWICE: "it starts a run",

@@ -15,6 +15,9 @@ from lakeferry.verification.evidence import Asked, Finding
 #: What the last line of the job's output begins with (glue_jobs/probe.py).
 _LAST_LINE: Final = "probe {"
 _RUNS: Final = 10
+#: Seconds for which the log may lag behind the run, and between two looks at it.
+_PATIENCE: Final = 120.0
+_POLL: Final = 5.0
 _MOST_SEEN: Final = 300
 
 
@@ -25,20 +28,26 @@ def run_probe(output: Output, ctx: DeploymentContext, name: str) -> list[Finding
     output.info(f"Started run {run_id} of job {export.job}, which checks Glue and exports nothing")
     with output.step(f"Following run {run_id}") as report:
         ended = job_runs.follow_run(output, export, run_id, report)
+        report("reading its log")
+        document = _wait_for_document(ctx, name, run_id)
     asked = Asked("the job finds in Glue what it relies on", export.job, f"Glue: the log of run {run_id}")
-    lines = [line.text for run in logs.read_runs(ctx, name, _RUNS) if run.id == run_id for line in run.lines]
-    document = _find_document(lines)
     if document is None:
-        return [asked.unknown(f"the run ended {ended.state}, and its log has no last line of the probe yet")]
+        return [asked.unknown(f"the run ended {ended.state}, and its log has no last line of the probe")]
     return [_read_finding(export.job, asked.asked, finding) for finding in document["findings"]]
 
 
-def _find_document(lines: list[str]) -> dict[str, Any] | None:
-    for line in reversed(lines):
-        if line.startswith(_LAST_LINE):
-            document: dict[str, Any] = json.loads(line.removeprefix("probe "))
-            return document
-    return None
+def _wait_for_document(ctx: DeploymentContext, name: str, run_id: str) -> dict[str, Any] | None:
+    """Return what the probe wrote last. CloudWatch shows lines some time after the run has ended."""
+    until = ctx.clock.time() + _PATIENCE
+    while True:
+        for run in logs.read_runs(ctx, name, _RUNS):
+            for line in run.lines if run.id == run_id else ():
+                if line.text.startswith(_LAST_LINE):
+                    document: dict[str, Any] = json.loads(line.text.removeprefix("probe "))
+                    return document
+        if ctx.clock.time() >= until:
+            return None
+        ctx.clock.sleep(_POLL)
 
 
 def _read_finding(job: str, question: str, finding: dict[str, Any]) -> Finding:

@@ -47,7 +47,7 @@ def _explain_not_asked(published: PublishedWindow, *, is_wanted: bool) -> str:
     if not is_wanted:
         return "--no-recompute was given"
     if "--tableflow-secret" in published.export.arguments:
-        return "the table is in Confluent's storage; `lakeferry query --engine duckdb` reads it"
+        return "the table is in Confluent's storage, and only tables in Glue are read a second time"
     rows = (published.manifest or {}).get("rows") or {"rows": 0, "events": None}
     events = (rows["events"] or {}).get("in_table", 0)
     if rows["rows"] > _MOST_ROWS or events > _MOST_EVENTS:

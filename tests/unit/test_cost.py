@@ -11,11 +11,20 @@ import attrs
 import pytest
 from typer.testing import CliRunner
 
+from config.deployments import deployment_file
+from config.deployments.model import Prices
+from config.exports.check import NOT_JUDGED
+from config.toml_model import BadFile
 from lakeferry.__main__ import app
-from lakeferry.plan import cost
+from lakeferry.plan import confluent_prices, cost
 from lambdas import contract
+from lambdas.confluent.client import Confluent
+from lambdas.shared.clock import Deadline, SystemClock
+from lambdas.shared.http import Session
+from lambdas.shared.redaction import ApiKey, Secret
 from tests.support import shipped
 from tests.support.assembly_kit import dev_templates
+from tests.support.scripted_server import Scripted
 
 
 @pytest.fixture(scope="module")
@@ -122,7 +131,8 @@ def test_the_command_prints_a_range_the_prices_and_what_is_not_included():
     assert answer.exit_code == 0
     printed = answer.stdout
     assert "total" in printed
-    assert "Tableflow, which Confluent bills" in printed
+    assert "Unknown, and in no total:" in printed
+    assert "Tableflow topics" in printed
     assert "Prices were read between 2026-" in printed
 
 
@@ -139,3 +149,65 @@ def test_a_stage_without_a_file_is_an_input_error():
     answer = CliRunner().invoke(app, ["cost", "--stage", "nowhere", "--json"])
     assert answer.exit_code == 2
     assert json.loads(answer.stdout)["code"] == "DEPLOYMENT-FILE"
+
+
+class TestWhatConfluentPublishesNoPriceOf:
+    def with_prices(self, dev, **given):
+        deployment = attrs.evolve(dev.deployment, prices=Prices(**given))
+        return attrs.evolve(dev, deployment=deployment)
+
+    def test_it_is_unknown_and_in_no_total(self, dev):
+        without = cost.estimate(dev)
+        assert len(without.unknown) == 4
+        assert all("unknown" in sentence and "prices." in sentence for sentence in without.unknown)
+        known = cost.estimate(self.with_prices(dev, tableflow_topic_hour="0.10", tableflow_gb="0.04"))
+        tables = len([topic for topic in dev.deployment.topics if topic.tableflow])
+        assert known.low - without.low == pytest.approx(tables * 73.0)
+        assert len(known.unknown) == 2
+        assert all("connector" in sentence for sentence in known.unknown)
+        assert [rate.low for rate in known.rates if rate.what.startswith("a GB that Tableflow")] == [0.04]
+
+    @pytest.mark.parametrize("text", ["0,10", "-1", "free", "$0.10", ""])
+    def test_a_price_of_another_form_is_refused(self, text):
+        file = shipped.read("dev") + f'\n[prices]\ntableflow_gb = "{text}"\n'
+        with pytest.raises(BadFile, match=r"prices\.tableflow_gb.*a price in US dollars"):
+            deployment_file.parse(file, name="dev.toml", judge=NOT_JUDGED)
+
+    def test_bills_give_what_was_paid_for_a_unit(self):
+        lines = [
+            {"line_type": kind, "quantity": quantity, "amount": amount, "unit": "Topic-hour"}
+            for kind, quantity, amount in (
+                ("TABLEFLOW_NUM_TOPICS", 48, 4.8),
+                ("TABLEFLOW_NUM_TOPICS", 24, 1.2),
+                ("TABLEFLOW_NUM_TOPICS", 0, 5),
+                ("KAFKA_STORAGE", 1, 1),
+            )
+        ]
+        found = confluent_prices.find_prices(lines, "bills")
+        assert found.keys() == {"tableflow_topic_hour"}
+        price = found["tableflow_topic_hour"]
+        assert (price.low, price.high) == pytest.approx((0.05, 0.1))
+        assert price.source == "bills, per Topic-hour"
+
+    def test_the_bills_of_a_month_are_read_page_by_page(self):
+        line = {"line_type": "TABLEFLOW_NUM_TOPICS", "quantity": 10, "amount": 1, "unit": "hour"}
+        with Scripted() as api:
+            pages = [
+                (
+                    200,
+                    {
+                        "data": [{**line, "id": "1"}],
+                        "metadata": {"next": f"{api.url}/billing/v1/costs?page_token=b"},
+                    },
+                ),
+                (200, {"data": [{**line, "id": "2", "amount": 2}], "metadata": {}}),
+            ]
+            api.answers["GET /billing/v1/costs"] = pages
+            clock = SystemClock()
+            session = Session(Deadline(clock, clock.time() + 60))
+            key = ApiKey("key", Secret("planted", redacted=False))
+            found = confluent_prices.read_billed(Confluent(session, clock, key, api.url), date(2026, 11, 28))
+            sent = api.sent[0].query
+        price = found["tableflow_topic_hour"]
+        assert (price.low, price.high) == pytest.approx((0.1, 0.2))
+        assert (sent["start_date"], sent["end_date"]) == ("2026-10-29", "2026-11-28")
