@@ -18,6 +18,8 @@ from glue_jobs.borders import REMEDY
 from glue_jobs.completeness import Verdict
 from glue_jobs.delivery import cleanup, comparisons, counts, csv, descriptions, manifest, notes
 from glue_jobs.delivery.counts import ReadCounts
+from glue_jobs.delivery.excel_limits import require_rows
+from glue_jobs.delivery.formats.write import write_formats
 from glue_jobs.delivery.losses import accept_loss
 from glue_jobs.delivery.manifest import INCOMPLETE, Accepted, Fence, File, Manifest, WindowResult
 from glue_jobs.delivery.multipart import CsvFormat, StoredFile, write_file
@@ -217,7 +219,8 @@ class WindowExport:
                 return self._describe_incomplete(verdict)
             self.location.mark_skipped(self.run.record.id)
             return self._describe(SKIPPED, self._build_manifest(result))
-        return self._publish(result, frame)
+        formats = self._write_formats(stored, result.stats)
+        return self._publish(attrs.evolve(result, files=[*result.files, *formats]), frame)
 
     def _read_earlier_manifests(self) -> list[Manifest]:
         """Return the manifests of published windows before this one, the latest first: that with which the
@@ -250,10 +253,25 @@ class WindowExport:
                 self.contract.columns, self.contract.delivery, frame.hashed_on_write, run.query.key
             )
             stored = write_file(frame.frame, frame.partitions, run.bucket, key, form)
-        # boto3 retries a request without an answer, so S3 may have begun two uploads.
-        for unfinished, upload_id in run.bucket.uploads(folder):
-            run.bucket.abort(unfinished, upload_id)
+        self._abort_repeated_uploads()
         return frame, stored
+
+    def _abort_repeated_uploads(self) -> None:
+        """Abort uploads that S3 began twice, because boto3 repeats a request without an answer."""
+        bucket = self.run.bucket
+        for unfinished, upload_id in bucket.uploads(self.location.run_folder(self.run.record.id)):
+            bucket.abort(unfinished, upload_id)
+
+    def _write_formats(self, stored: StoredFile, stats: FileStats) -> list[File]:
+        """Write and verify the files of other formats, from the CSV file."""
+        if not self.contract.delivery.also:
+            return []
+        with self._phase("write other formats"):
+            files = write_formats(
+                self.run.bucket, self.contract, stored, stats.rows, frozenset(stats.inexact)
+            )
+        self._abort_repeated_uploads()
+        return files
 
     def _verify(self, verdict: Verdict, stored: StoredFile, earlier: list[Manifest]) -> WindowResult:
         """Read the file back, compare it with what was counted, and check it.
@@ -273,6 +291,7 @@ class WindowExport:
             counts.require_valid(read, contract.source.max_invalid_percent, self.window.label)
             checks = run_checks(run, stored.report, stats, earlier, is_complete=verdict.is_complete)
         require_clean(self.window.label, contract, stats, checks)
+        require_rows(contract, stats.rows, self.window.label)
         previous = earlier[0] if earlier else None
         return WindowResult(
             contract=contract,

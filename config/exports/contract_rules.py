@@ -94,6 +94,22 @@ def null_text_is_unambiguous(contract: Contract) -> Iterator[Finding]:
         )
 
 
+def formats_are_possible(contract: Contract) -> Iterator[Finding]:
+    """`delivery.also` names each format once, and `xlsx` needs `dialect = "excel"`, whose texts fit into the
+    cells of a workbook.
+    """
+    also = contract.delivery.also
+    for index, form in enumerate(also):
+        if form in also[:index]:
+            yield f"delivery.also[{index}]", f"{form} is named twice. Remove one of them"
+        elif form == "xlsx" and contract.delivery.dialect != "excel":
+            yield (
+                f"delivery.also[{index}]",
+                "a cell of a workbook holds 32,767 characters, and all files have the same texts. Set "
+                'dialect = "excel"',
+            )
+
+
 def fits(type_: str, text: str) -> bool:
     """Return whether `text` is a valid cell of the type.
 
@@ -307,6 +323,7 @@ RULES: tuple[Rule[Contract], ...] = (
     decimals_fit,
     allowed_values_fit,
     null_text_is_unambiguous,
+    formats_are_possible,
     personal_is_complete,
     scanned_kinds_are_known,
     aggregate_is_complete,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Final, Literal, get_args
 
 import attrs
 
@@ -64,6 +64,12 @@ class Check:
     )
 
 
+#: Formats beside the CSV file.
+Format = Literal["parquet", "jsonl", "xlsx"]
+#: The roles in manifests of files with the rows: the CSV file, and those of the other formats.
+ROW_ROLES: Final = ("data", *get_args(Format))
+
+
 @attrs.frozen
 class Delivery:
     order_by: list[str] = setting(
@@ -84,7 +90,12 @@ class Delivery:
     null_text: str = setting(
         "The text for a missing value. A value that equals it is quoted.", default="", form=NULL_TEXT
     )
-    gzip: bool = setting("Whether the file is compressed.", default=False)
+    gzip: bool = setting("Whether the CSV file is compressed, and that of JSON Lines.", default=False)
+    also: list[Format] = setting(
+        "Formats in which the same rows are delivered beside the CSV file: parquet, jsonl (JSON Lines), or "
+        "xlsx (a workbook of up to 1,048,575 rows, which needs dialect excel).",
+        default=list,
+    )
 
 
 @attrs.frozen

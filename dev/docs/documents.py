@@ -73,11 +73,11 @@ _MANIFEST: Final = {
         "Why `rows.events` and `rows.lines` are null: they would reveal the size of a group that is too "
         "small to be shown. Null otherwise."
     ),
-    "files[].role": "`data`, `datapackage` or `report`.",
+    "files[].role": "`data` (the CSV file), `parquet`, `jsonl`, `xlsx`, `datapackage` or `report`.",
     "files[].key": "The object's key in the bucket.",
     "files[].size": "Bytes as stored.",
     "files[].sha256": "SHA-256 of the bytes as stored.",
-    "files[].rows": "Rows of a data file; null for others.",
+    "files[].rows": "Rows of a file with rows; null for others.",
     "content_sha256": "SHA-256 of header and records, whatever their compression.",
     "form.dialect": "The contract's dialect.",
     "form.delimiter": "What separates cells.",

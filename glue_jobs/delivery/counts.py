@@ -12,7 +12,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from glue_jobs import outcomes
-from glue_jobs.delivery.verify import FileStats, Part
+from glue_jobs.delivery.reading import Part
+from glue_jobs.delivery.verify import FileStats
 from glue_jobs.errors import Blocked, Inconsistent
 
 _WITHHELD = (

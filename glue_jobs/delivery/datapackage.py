@@ -10,6 +10,7 @@ from typing import Any
 import attrs
 
 from config.exports.contract import Column, Contract
+from config.exports.file_model import ROW_ROLES
 from glue_jobs.delivery import csv
 from glue_jobs.delivery.manifest import File, WindowResult, describe_window
 
@@ -22,13 +23,18 @@ _TYPES: dict[str, dict[str, Any]] = {
     "timestamp": {"type": "datetime", "format": "%Y-%m-%dT%H:%M:%S.%fZ"},
     "boolean": {"type": "boolean", "trueValues": ["true"], "falseValues": ["false"]},
 }
+MEDIA_TYPES: dict[str, str] = {
+    "parquet": "application/vnd.apache.parquet",
+    "jsonl": "application/x-ndjson",
+    "xlsx": "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
+}
 
 
 def build_data_package(result: WindowResult) -> dict[str, Any]:
     """Describe the files. Paths are relative to the folder of datapackage.json."""
     contract = result.contract
     return {
-        "profile": "tabular-data-package",
+        "profile": "data-package" if contract.delivery.also else "tabular-data-package",
         "name": contract.name.replace("_", "-"),
         "title": contract.title,
         "description": contract.description,
@@ -38,7 +44,11 @@ def build_data_package(result: WindowResult) -> dict[str, Any]:
             {"title": f"topic {contract.source.topic}, table {result.table.database}.{result.table.name}"}
         ],
         "lakeferry": _describe_provenance(result),
-        "resources": [_describe_resource(contract, file) for file in result.files if file.role == "data"],
+        "resources": [
+            _describe_resource(contract, file) if file.role == "data" else _describe_format(file)
+            for file in result.files
+            if file.role in ROW_ROLES
+        ],
     }
 
 
@@ -90,6 +100,22 @@ def _describe_resource(contract: Contract, file: File) -> dict[str, Any]:
     if contract.delivery.gzip:
         resource["compression"] = "gz"
     return resource
+
+
+def _describe_format(file: File) -> dict[str, Any]:
+    """Describe a file with the rows of the CSV file in another format."""
+    path = file.key.rpartition("/")[2]
+    resource = {
+        "profile": "data-resource",
+        "name": path.replace("_", "-").replace(".", "-").lower(),
+        "path": path,
+        "description": "The rows of the CSV file, in the same order.",
+        "format": file.role,
+        "mediatype": MEDIA_TYPES[file.role],
+        "bytes": file.size,
+        "hash": f"sha256:{file.sha256}",
+    }
+    return resource | ({"compression": "gz"} if path.endswith(".gz") else {})
 
 
 def _describe_field(column: Column, null_text: str) -> dict[str, Any]:

@@ -25,7 +25,7 @@ from config.exports.file_model import Delivery
 from glue_jobs import outcomes
 from glue_jobs.delivery import csv
 from glue_jobs.delivery.counts import PartitionReport, count
-from glue_jobs.delivery.verify import Part
+from glue_jobs.delivery.reading import Part
 from glue_jobs.pseudonyms import create_hasher
 
 if TYPE_CHECKING:

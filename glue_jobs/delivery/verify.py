@@ -7,33 +7,26 @@ the file searched for personal data.
 
 from __future__ import annotations
 
-import gzip
 import hashlib
-import io
-import zlib
-from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from decimal import ROUND_HALF_UP, Context, Decimal
-from typing import Any, Protocol
+from typing import Any
 
 import attrs
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyarrow import csv as arrow_csv
 
 from config.exports.contract import Column, Contract, decimal_type
 from config.exports.file_model import Chart
-from glue_jobs.delivery.csv import RECORD_END, guarded
+from glue_jobs.delivery.csv import guarded
+from glue_jobs.delivery.excel_limits import is_exact
 from glue_jobs.delivery.personal_scan import PersonalScan
+from glue_jobs.delivery.reading import CheckedBody, Part, Readable, parse_block, read_blocks
 from glue_jobs.delivery.unique import KeyCounter
-from glue_jobs.errors import DataProblem, Inconsistent
+from glue_jobs.errors import DataProblem
 
-#: Bytes that are read at a time.
-_CHUNK = 8 << 20
 #: Wide enough for sums and differences of the longest decimals; Python's own context rounds to 28 digits.
 EXACT = Context(prec=120, rounding=ROUND_HALF_UP)
 
-_END = RECORD_END.encode()
 _FIRST_ROWS = 20
 #: The most labels of a chart's axis.
 SERIES_LIMIT = 5_000
@@ -44,10 +37,6 @@ _UNITS_LIMIT = 200
 _NARROW = 30
 
 
-class Readable(Protocol):
-    def read(self, amt: int) -> bytes: ...
-
-
 @attrs.define
 class FileStats:
     """`size` and `sha256` are of the object as stored, `content_sha256` of header and records before
@@ -56,8 +45,9 @@ class FileStats:
     `totals` has min and max of each numeric column, and the sum if it adds up. `units` has the sums by unit
     of those whose unit varies. `nulls` counts empty cells, and `disallowed` values that the contract doesn't
     allow, by column. `repeated_rows` counts rows whose unique key another row has too, and `repeated_keys`
-    the values of these keys. `series` has, for each chart, the value of each label of the axis, and
-    `cut_series` tells whether the axis has more labels than these.
+    the values of these keys. `inexact` has the columns with a value that Excel can't hold, if there is a
+    workbook. `series` has, for each chart, the value of each label of the axis, and `cut_series` tells
+    whether the axis has more labels than these.
     """
 
     key: str = ""
@@ -75,16 +65,7 @@ class FileStats:
     disallowed: dict[str, int] = attrs.field(factory=dict)
     repeated_rows: int = 0
     repeated_keys: int = 0
-
-
-@attrs.frozen
-class Part:
-    """A part of the object as it was uploaded; `sha256` in hex."""
-
-    number: int
-    etag: str
-    size: int
-    sha256: str
+    inexact: set[str] = attrs.field(factory=set)
 
 
 def verify_file(
@@ -96,7 +77,6 @@ def verify_file(
     Raises Inconsistent if the object is not what was written, or not the CSV that the contract describes, and
     DataProblem if a column has too many units.
     """
-    unpacked = hashlib.sha256(header)
     stats = FileStats(
         key=key,
         totals={column.name: _start_totals(column) for column in contract.columns if column.numeric},
@@ -106,19 +86,16 @@ def verify_file(
     )
     scan = PersonalScan(contract)
     keys = KeyCounter(contract.unique, contract.delivery.order_by if is_sorted else [])
-    stored = _CheckedBody(body, parts)
-    text: Any = gzip.GzipFile(fileobj=io.BufferedReader(stored)) if contract.delivery.gzip else stored
-    try:
-        for block in _split_records(_read_ahead(text), header):
-            if contract.delivery.gzip:
-                unpacked.update(block)
-            table = _parse_block(block, contract)
-            scan.add(block, table)
-            _take(table, contract, stats)
-            if contract.unique:
-                keys.add(table)
-    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
-        raise Inconsistent("EXP-CHECKSUM", f"the file can't be unpacked: {error}") from None
+    stored = CheckedBody(body, parts)
+    unpacked = hashlib.sha256(header)
+    for block in read_blocks(stored, contract, header):
+        if contract.delivery.gzip:
+            unpacked.update(block)
+        table = parse_block(block, contract)
+        scan.add(block, table)
+        _take(table, contract, stats)
+        if contract.unique:
+            keys.add(table)
     keys.finish()
     stats.repeated_rows = keys.rows
     stats.repeated_keys = keys.keys
@@ -127,51 +104,6 @@ def verify_file(
     stats.sha256 = stored.finish()
     stats.content_sha256 = unpacked.hexdigest() if contract.delivery.gzip else stats.sha256
     return stats
-
-
-def _read_ahead(stream: Readable) -> Iterator[bytes]:
-    """Yield the object's blocks.
-
-    The next one is read, hashed and unpacked in a thread while the caller works on this one.
-    """
-    with ThreadPoolExecutor(1) as pool:
-        reading = pool.submit(stream.read, _CHUNK)
-        while block := reading.result():
-            reading = pool.submit(stream.read, _CHUNK)
-            yield block
-
-
-def _split_records(blocks: Iterator[bytes], header: bytes) -> Iterator[bytes]:
-    """Return blocks of whole records, without the header."""
-    rest = b""
-    while len(rest) < len(header) and (block := next(blocks, b"")):
-        rest += block
-    if not rest.startswith(header):
-        raise Inconsistent("EXP-HEADER", "the file does not begin with its header")
-    rest = rest[len(header) :]
-    while True:
-        cut = _find_last_end(rest)
-        if cut:
-            yield rest[:cut]
-            rest = rest[cut:]
-        block = next(blocks, b"")
-        if not block:
-            break
-        rest += block
-    if rest:
-        raise Inconsistent("EXP-RECORDS", "the file ends in the middle of a record")
-
-
-def _find_last_end(data: bytes) -> int:
-    """Return the end of the last whole record: a line end outside quotation marks."""
-    at = len(data)
-    inside = data.count(b'"') % 2
-    while (end := data.rfind(_END, 0, at)) >= 0:
-        inside ^= data.count(b'"', end, at) % 2
-        if not inside:
-            return end + len(_END)
-        at = end
-    return 0
 
 
 def _take(table: pa.Table, contract: Contract, stats: FileStats) -> None:
@@ -183,6 +115,8 @@ def _take(table: pa.Table, contract: Contract, stats: FileStats) -> None:
             _add_total(stats.totals[column.name], values)
             if column.per and "sum" in column.totals:
                 _add_units(stats.units[column.name], table, column.per, column.name)
+        if "xlsx" in contract.delivery.also and not is_exact(values, column):
+            stats.inexact.add(column.name)
         if column.allowed:
             others = _count_other_values(values, column)
             stats.disallowed[column.name] = stats.disallowed.get(column.name, 0) + others
@@ -191,36 +125,6 @@ def _take(table: pa.Table, contract: Contract, stats: FileStats) -> None:
         stats.cut_series[index] |= _add_series(stats.series[index], rows, chart.x, chart.y)
     for row in table.slice(0, max(0, _FIRST_ROWS - len(stats.first_rows))).to_pylist():
         stats.first_rows.append([None if value is None else plain(value) for value in row.values()])
-
-
-def _parse_block(block: bytes, contract: Contract) -> pa.Table:
-    null_text = contract.delivery.null_text
-    options = arrow_csv.ConvertOptions(
-        column_types={column.name: _choose_arrow_type(column) for column in contract.columns},
-        null_values=[null_text],
-        strings_can_be_null=True,
-        quoted_strings_can_be_null=False,
-    )
-    names = [column.name for column in contract.columns]
-    read = arrow_csv.ReadOptions(column_names=names, block_size=len(block) + 1)
-    try:
-        # A file of one column has an empty line for a missing value.
-        parse = arrow_csv.ParseOptions(
-            delimiter=contract.delivery.delimiter, newlines_in_values=b'"' in block, ignore_empty_lines=False
-        )
-        return arrow_csv.read_csv(
-            pa.BufferReader(block), read_options=read, parse_options=parse, convert_options=options
-        )
-    except pa.ArrowInvalid as error:
-        # Arrow's message ends with the wrong row, which may have data that must not be in a log.
-        reason = str(error).split(":")[0][:120]
-        raise Inconsistent("EXP-RECORDS", f"the file is not what the contract says: {reason}") from None
-
-
-def _choose_arrow_type(column: Column) -> pa.DataType:
-    if size := decimal_type(column.type):
-        return pa.decimal128(*size)
-    return pa.int64() if column.type == "integer" else pa.string()
 
 
 def _count_other_values(values: pa.ChunkedArray, column: Column) -> int:
@@ -318,60 +222,3 @@ def zero(scale: int) -> Decimal:
 def plain(value: Any) -> str:
     """Return the value as the file shows it: str() of a small decimal would be 1E-8."""
     return f"{value:f}" if isinstance(value, Decimal) else str(value)
-
-
-class _CheckedBody(io.RawIOBase):
-    """The body of an S3 object, which is hashed as a whole and part by part while it is read.
-
-    `read` and `finish` raise Inconsistent if the bytes are not those of the parts.
-    """
-
-    def __init__(self, body: Readable, parts: list[Part]) -> None:
-        self._body = body
-        self._parts = iter(parts)
-        self._part: Part | None = None
-        self._left = 0
-        self._of_part = hashlib.sha256()
-        self._whole = hashlib.sha256()
-        self.size = 0
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        data = self.read(len(buffer))
-        buffer[: len(data)] = data
-        return len(data)
-
-    def read(self, amount: int = -1) -> bytes:
-        data = self._body.read(amount if amount > 0 else _CHUNK)
-        self._whole.update(data)
-        self.size += len(data)
-        view = memoryview(data)
-        while view:
-            if not self._left:
-                self._next_part()
-            chunk = view[: self._left]
-            view = view[self._left :]
-            self._of_part.update(chunk)
-            self._left -= len(chunk)
-        return data
-
-    def finish(self) -> str:
-        """Return the SHA-256 of the whole object in hex."""
-        if self._left or next(self._parts, None) is not None:
-            raise Inconsistent("EXP-CHECKSUM", "the file is shorter than what was written")
-        self._verify()
-        return self._whole.hexdigest()
-
-    def _next_part(self) -> None:
-        self._verify()
-        self._part = next(self._parts, None)
-        if self._part is None:
-            raise Inconsistent("EXP-CHECKSUM", "the file is longer than what was written")
-        self._left = self._part.size
-        self._of_part = hashlib.sha256()
-
-    def _verify(self) -> None:
-        if self._part is not None and self._of_part.hexdigest() != self._part.sha256:
-            raise Inconsistent("EXP-CHECKSUM", f"part {self._part.number} of the file was changed on the way")

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 import attrs
 
+from config.exports.file_model import ROW_ROLES
 from config.exports.window_ranges import write_ranges
 from glue_jobs.arguments import MISSING, PUBLISHED
 from glue_jobs.runs import RunRecord
@@ -198,7 +199,7 @@ def _report_runs(output: Output, export: DeployedExport, runs: list[EndedRun]) -
     for window in ordered:
         files = window.get("files", []) if window["state"] in _VISIBLE else []
         for file in files:
-            if file["role"] == "data":
+            if file["role"] in ROW_ROLES:
                 output.print(f"{window['window']}: {bucket}/{file['key']}")
     for run in runs:
         if run.record:

@@ -15,6 +15,7 @@ from typing import Any
 import boto3
 from pyspark.sql import SparkSession
 
+from config.exports.file_model import ROW_ROLES
 from glue_jobs import arguments, export, runs
 from glue_jobs.errors import ExportError
 from glue_jobs.runs import RunRecord
@@ -110,7 +111,7 @@ def _download_window(bucket: Bucket, record: RunRecord, window: dict[str, Any], 
     folder = out / record.export / str(window["window"])
     folder.mkdir(parents=True, exist_ok=True)
     targets = [
-        (file["key"], folder / file["key"].rpartition("/")[2], file["role"] == "data")
+        (file["key"], folder / file["key"].rpartition("/")[2], file["role"] in ROW_ROLES)
         for file in window["files"]
     ]
     targets.append(
@@ -129,7 +130,7 @@ def _download_window(bucket: Bucket, record: RunRecord, window: dict[str, Any], 
 def _find_earlier_copies(folder: Path) -> set[Path]:
     """Return the data files that an earlier copy of the window wrote and that nobody has changed since.
 
-    The name of the data file ends with .csv or .csv.gz, by the contract.
+    Which files there are, and whether they are compressed, depends on the contract.
     """
     try:
         manifest = json.loads((folder / "manifest.json").read_bytes())
@@ -137,7 +138,7 @@ def _find_earlier_copies(folder: Path) -> set[Path]:
     except (OSError, ValueError, KeyError, TypeError):
         return set()  # there is no manifest of an earlier copy
     return {
-        path for path, file in files.items() if file["role"] == "data" and _has_bytes(path, file["sha256"])
+        path for path, file in files.items() if file["role"] in ROW_ROLES and _has_bytes(path, file["sha256"])
     }
 
 

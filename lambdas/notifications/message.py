@@ -119,7 +119,7 @@ class Links:
 #: Limits of lists in a mail; the report has the whole lists.
 _FILES: Final = 6
 _SENTENCES: Final = 12
-_SHOWN: Final = ("data", "report")
+_SHOWN: Final = ("data", "parquet", "jsonl", "xlsx", "report")
 #: A longer label could push the run's id and the state out of the subject.
 _LABEL_LENGTH: Final = 20
 _KEY: Final = re.compile(r"[A-Za-z0-9_.=/-]+")

@@ -18,7 +18,8 @@ from config.exports.windows import Window, find_window
 from glue_jobs.delivery import csv, manifest, notes
 from glue_jobs.delivery.checks import list_implied_checks
 from glue_jobs.delivery.manifest import CheckResult, File, WindowResult
-from glue_jobs.delivery.verify import FileStats, Part, verify_file
+from glue_jobs.delivery.reading import Part
+from glue_jobs.delivery.verify import FileStats, verify_file
 from glue_jobs.source import PinnedTable
 from tests.support.sample_rows import region_rows, sales_rows, symbol_rows, trade_rows
 

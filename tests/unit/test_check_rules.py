@@ -79,3 +79,20 @@ def test_a_key_names_delivered_columns_once(unique, key, message):
 
 def test_a_key_is_read():
     assert parse(things(first='unique = ["id", "n"]'), name="things.toml").unique == ["id", "n"]
+
+
+@pytest.mark.parametrize(
+    ("delivery", "key", "message"),
+    [
+        ('also = ["jsonl", "jsonl"]', "delivery.also[1]", "jsonl is named twice. Remove one of them"),
+        (
+            'dialect = "machine"\nalso = ["xlsx"]',
+            "delivery.also[0]",
+            "a cell of a workbook holds 32,767 characters",
+        ),
+        ('also = ["csv"]', "delivery.also[0]", "'csv' is none of: parquet, jsonl, xlsx"),
+    ],
+)
+def test_formats_that_are_not_possible_are_found(delivery, key, message):
+    ((found_key, found),) = problems(things().replace("[[column]]", f"{delivery}\n[[column]]", 1))
+    assert (found_key, message in found) == (key, True)

@@ -34,7 +34,8 @@ from glue_jobs.delivery.multipart import (
     fill_gaps,
     upload_part,
 )
-from glue_jobs.delivery.verify import Part, verify_file
+from glue_jobs.delivery.reading import Part
+from glue_jobs.delivery.verify import verify_file
 from glue_jobs.errors import DataProblem, Inconsistent, translate
 from tests.support import samples
 

@@ -82,6 +82,17 @@ def test_a_small_file_has_its_size_in_kilobytes():
     assert "- weekly_sales_2026-W46.csv, 2.5 kB\n" in body
 
 
+def test_the_files_of_all_formats_are_linked():
+    (data,) = [file for file in manifest()["files"] if file["role"] == "data"]
+    others = [
+        data | {"role": form, "key": data["key"].replace(".csv", f".{form}")}
+        for form in ("parquet", "jsonl", "xlsx")
+    ]
+    body = one(notified(published(files=[data, *others])).topics.bodies())
+    for ending in ("csv", "parquet", "jsonl", "xlsx"):
+        assert f"- weekly_sales_2026-W46.{ending}, 5.0 MB\n" in body
+
+
 def test_success_has_failed_checks_and_notes():
     check = {
         "id": "p",

@@ -149,6 +149,22 @@ def test_a_check_that_could_not_be_made_says_why():
     assert row[:3] == ["The volume is odd.", "unknown", "not checked: there is no other week"]
 
 
+def test_the_files_of_other_formats_are_listed():
+    made = samples.weekly_sales()
+    (data,) = [file for file in made.files if file.role == "data"]
+    others = [
+        attrs.evolve(data, role=form, key=data.key.replace(".csv", f".{form}"))
+        for form in ("parquet", "xlsx")
+    ]
+    delivery = attrs.evolve(made.contract.delivery, also=["parquet", "xlsx"])
+    contract = attrs.evolve(made.contract, delivery=delivery)
+    found = page(attrs.evolve(made, contract=contract, files=[*made.files, *others]))
+    assert "are also in a Parquet file and a workbook for Excel." in found.text
+    names = [row[0] for row in found.one("div", id="files").rows()]
+    assert {"weekly_sales_2026-W46.parquet", "weekly_sales_2026-W46.xlsx"} <= set(names)
+    assert "are also in" not in page(made).text
+
+
 def test_a_check_shows_what_it_found():
     made = samples.weekly_sales()
     found = "900 is 10 % less than the median of 2026-W44 to 2026-W45, 1,000; the limit is 5 %"

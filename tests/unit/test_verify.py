@@ -17,7 +17,8 @@ from hypothesis import strategies as st
 
 from config.exports.contract import Contract
 from glue_jobs.delivery import csv, manifest
-from glue_jobs.delivery.verify import FileStats, Part, verify_file
+from glue_jobs.delivery.reading import Part
+from glue_jobs.delivery.verify import FileStats, verify_file
 from glue_jobs.errors import DataProblem, Inconsistent
 from tests.support import samples
 

@@ -7,6 +7,7 @@ from decimal import Decimal
 from typing import assert_never
 
 from config.exports.contract import Column, Contract, Personal
+from config.exports.file_model import Format
 from glue_jobs.delivery import manifest
 from glue_jobs.delivery.manifest import CheckResult, WindowResult
 from glue_jobs.delivery.report import wording
@@ -253,6 +254,12 @@ def groups(counted: dict[str, int], contract: Contract, text: int) -> str:
             "difference can be the value of one person who was added."
         )
     return f"{left}. {reason}, so that nobody can be recognised. Totals are of the groups shown.{earlier}"
+
+
+def describe_formats(forms: list[Format]) -> str:
+    names = {"parquet": "a Parquet file", "jsonl": "a JSON Lines file", "xlsx": "a workbook for Excel"}
+    listed = [names[form] for form in forms]
+    return " and ".join(filter(None, (", ".join(listed[:-1]), listed[-1])))
 
 
 def bounds(result: WindowResult) -> str:

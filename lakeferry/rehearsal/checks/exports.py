@@ -98,7 +98,8 @@ def _publish(harness: Harness, due: Due, expected: ExpectedFile) -> list[Result]
     bucket = harness.output("data", "LakeBucketName")
     manifest = _read_manifest(harness, due)
     files = {file["role"]: file["key"] for file in manifest["files"]}
-    require(set(files) >= {"data", "datapackage", "report"}, f"only {sorted(files)} were published")
+    due_roles = {"data", "datapackage", "report", *due.contract.delivery.also}
+    require(set(files) >= due_roles, f"only {sorted(files)} were published")
     for role in ("report", "datapackage"):
         require(harness.content(bucket, files[role]), f"the {role} is empty")
     content = harness.content(bucket, files["data"])

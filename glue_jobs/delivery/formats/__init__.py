@@ -1,0 +1,1 @@
+"""The rows of the CSV file in other formats."""
