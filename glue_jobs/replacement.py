@@ -1,11 +1,12 @@
-"""Whether a new table of the topic may begin too late for a window.
+"""Whether a new table may begin too late for a window.
 
 Tableflow begins a new table with the oldest record that Kafka still has: after it was off, after a change of
-the storage, or for a topic that was created again. The manifests of earlier windows show that there was
-another table. Then the new one is known to have the window's events from the beginning only if it was already
-written before the window, or if in each Kafka partition the first record that it has is from before the
-window. A later record proves nothing: unless a topic sets `message.timestamp.type`, producers set the time of
-a record, and one that was held back has an old time.
+the storage, or for a topic that was created again. So does the table of another topic, to which the
+contract's source was changed, such as that of the next version of a Flink statement. The manifests of earlier
+windows show that there was another table. Then the new one is known to have the window's events from the
+beginning only if it was already written before the window, or if in each Kafka partition the first record
+that it has is from before the window. A later record proves nothing: unless a topic sets
+`message.timestamp.type`, producers set the time of a record, and one that was held back has an old time.
 """
 
 from __future__ import annotations
@@ -66,7 +67,7 @@ class Replacement:
         )
 
     def _find_former(self, window: Window, current: Manifest | None) -> Manifest | None:
-        """Return a manifest that another table of the topic made, unless a complete window between it and
+        """Return a manifest that another table made, unless a complete window between it and
         this one shows that the present table begins early enough. Windows before the run's first one say
         nothing: `first_day` states that the table has all events from then on.
         """
@@ -96,9 +97,7 @@ class Replacement:
         return None
 
     def _is_of_other_table(self, manifest: Manifest) -> bool:
-        query = self.completeness.query
-        is_of_topic = manifest["source"]["topic"] == query.contract.source.topic
-        return is_of_topic and bool(list_table_uuids(manifest) - {query.table.uuid})
+        return bool(list_table_uuids(manifest) - {self.completeness.query.table.uuid})
 
     def _proves_beginning(self, manifest: Manifest) -> bool:
         """Return whether the present table had all events of a published window."""
@@ -113,7 +112,8 @@ class Replacement:
         """
         query = self.completeness.query
         valid_since, _ = EventTime(query.contract, query.table).valid_bounds()
-        known = [int(partition) + 1 for partition in former["source"]["offsets"]]
+        is_of_topic = former["source"]["topic"] == query.contract.source.topic
+        known = [int(partition) + 1 for partition in former["source"]["offsets"]] if is_of_topic else []
         count = max(self.completeness.partition_count, *known, 0)
         doubtful = []
         for partition in range(count):

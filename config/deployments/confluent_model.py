@@ -236,3 +236,9 @@ class Statement:
         form=NAME,
     )
     after: list[str] = setting("Names of statements whose tables it reads.", default=list)
+    on_edit: Literal["go_on", "drop_and_reread"] = setting(
+        "What an edit of create.sql or properties.toml does. `go_on`, the default: the new text goes on "
+        "where the old one stopped, and the table keeps its rows; what isn't stateless is refused. "
+        "`drop_and_reread`: undo.sql drops the table, and the new text reads its topics from the beginning.",
+        default="go_on",
+    )

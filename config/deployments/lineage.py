@@ -24,7 +24,7 @@ from config.exports.personal import Finding
 from config.exports.topic_schema import TopicSchema, is_inside
 
 #: The dialect whose quotation marks and functions are closest to Flink's. Flink's names differ in capitals.
-_DIALECT: Final = "spark, normalization_strategy = case_sensitive"
+DIALECT: Final = "spark, normalization_strategy = case_sensitive"
 _WINDOW_FUNCTIONS: Final = frozenset({"TUMBLE", "HOP", "CUMULATE", "SESSION"})
 _WINDOW_COLUMNS: Final = ("window_start", "window_end", "window_time")
 #: Words that come after the list of columns, if there is one, and before other parentheses.
@@ -37,7 +37,7 @@ _COUNTS: Final = (exp.Count, exp.CountIf, exp.RowNumber, exp.Rank, exp.DenseRank
 _FOLLOWED: Final = (exp.Column, exp.Dot, exp.Query, exp.Window, *_COUNTS)
 #: Flink's functions of their arguments alone that sqlglot doesn't know. All others that it doesn't know may
 #: read anything.
-_PLAIN_FUNCTIONS: Final = frozenset(
+PLAIN_FUNCTIONS: Final = frozenset(
     """
     row map array array_append array_contains array_distinct array_except array_intersect array_join
     array_max array_min array_position array_prepend array_remove array_reverse array_slice array_sort
@@ -91,13 +91,13 @@ def find_origins(create: str, columns: Callable[[str], list[str] | None]) -> dic
 
 
 def is_create_table(create: str) -> bool:
-    return sqlglot.tokenize(create, read=_DIALECT)[0].token_type is TokenType.CREATE
+    return sqlglot.tokenize(create, read=DIALECT)[0].token_type is TokenType.CREATE
 
 
 def has_query(create: str) -> bool:
     """Return whether the statement has a query, and doesn't only create a table."""
     try:
-        return _find_start_of_query(sqlglot.tokenize(create, read=_DIALECT)) is not None
+        return find_start_of_query(sqlglot.tokenize(create, read=DIALECT)) is not None
     except SqlglotError:
         return True
 
@@ -152,18 +152,18 @@ def cut_query(create: str) -> tuple[str, list[str] | None]:
     Raises Unknown.
     """
     try:
-        tokens = sqlglot.tokenize(create, read=_DIALECT)
+        tokens = sqlglot.tokenize(create, read=DIALECT)
     except SqlglotError:
         raise Unknown("its text can't be read as SQL") from None
     while tokens and tokens[-1].token_type is TokenType.SEMICOLON:
         tokens.pop()
-    start = _find_start_of_query(tokens)
+    start = find_start_of_query(tokens)
     if start is None or any(token.token_type is TokenType.SEMICOLON for token in tokens):
         raise Unknown("it isn't one CREATE TABLE … AS or INSERT INTO with a query")
     return _replace_window_functions(tokens[start:]), _read_listed_columns(tokens[:start])
 
 
-def _find_start_of_query(tokens: list[Token]) -> int | None:
+def find_start_of_query(tokens: list[Token]) -> int | None:
     """Return where the query begins: after AS in a CREATE TABLE, else at the first SELECT or WITH outside
     parentheses.
     """
@@ -258,7 +258,7 @@ def build_query_scope(query: str, columns: Callable[[str], list[str] | None]) ->
 
     Raises Unknown.
     """
-    tree = sqlglot.parse_one(query, read=_DIALECT)
+    tree = sqlglot.parse_one(query, read=DIALECT)
     if not isinstance(tree, exp.Query) or tree.find(exp.MatchRecognize):
         raise Unknown("its query can't be followed")
     for table in tree.find_all(exp.Table):
@@ -270,11 +270,11 @@ def build_query_scope(query: str, columns: Callable[[str], list[str] | None]) ->
         for name in names
         if (table_columns := columns(name)) is not None
     }
-    schema = MappingSchema(columns_by_table, dialect=_DIALECT, normalize=False)
+    schema = MappingSchema(columns_by_table, dialect=DIALECT, normalize=False)
     qualified = qualify(
         tree,
         schema=schema,
-        dialect=_DIALECT,
+        dialect=DIALECT,
         validate_qualify_columns=False,
         quote_identifiers=False,
     )
@@ -327,7 +327,7 @@ def _trace_expression(expression: exp.Expr, scope: Scope, within: frozenset[int]
             result = _merge_origins(result, _trace_expression(node.this, scope, within))
         elif isinstance(node, exp.Dot | exp.Column):
             result = _merge_origins(result, _trace_dotted(node, scope, within))
-        elif isinstance(node, exp.Anonymous) and node.name.lower() not in _PLAIN_FUNCTIONS:
+        elif isinstance(node, exp.Anonymous) and node.name.lower() not in PLAIN_FUNCTIONS:
             result = _merge_origins(result, Origin(unknown=f"function {node.name} computes it"))
     return attrs.evolve(result, copies=None)
 

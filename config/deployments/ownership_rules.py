@@ -47,6 +47,31 @@ def statements_undo_only_their_table(deployment: Deployment, sources: Sources) -
             )
 
 
+def dropped_tables_have_no_readers(deployment: Deployment, sources: Sources) -> Iterator[Finding]:
+    """A statement with `on_edit = "drop_and_reread"` creates a topic without `[topics.tableflow]` that no
+    other statement reads.
+    """
+    readers = {statement.name: statement.after for statement in deployment.statements}
+    for index, statement in enumerate(deployment.statements):
+        if statement.on_edit != "drop_and_reread":
+            continue
+        key = f"statements[{index}].on_edit"
+        tables = [topic.name for topic in deployment.tables if topic.statement == statement.name]
+        for name in tables:
+            yield (
+                key,
+                f"drop_and_reread would drop {name}, which has [topics.tableflow], and Confluent refuses "
+                "that. Remove on_edit: then an edit keeps the table",
+            )
+        for name, inputs in readers.items():
+            if statement.name in inputs:
+                yield (
+                    key,
+                    f"drop_and_reread would drop the table that statement {name} reads. Remove on_edit: then "
+                    "an edit keeps the table",
+                )
+
+
 def adopted_objects_are_declared(deployment: Deployment, sources: Sources) -> Iterator[Finding]:
     """`adopt` names only what the deployment itself would create: no table of a topic without
     `[topics.tableflow]`, and no subject that a connector or a statement registers.

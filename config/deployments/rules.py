@@ -29,7 +29,11 @@ from config.deployments.export_rules import (
     rows_outlive_windows,
 )
 from config.deployments.model import Deployment, to_pascal_case
-from config.deployments.ownership_rules import adopted_objects_are_declared, statements_undo_only_their_table
+from config.deployments.ownership_rules import (
+    adopted_objects_are_declared,
+    dropped_tables_have_no_readers,
+    statements_undo_only_their_table,
+)
 from config.deployments.source_rules import source_is_only_read, tables_have_one_origin
 from config.deployments.sources import Sources
 from config.deployments.topic_rules import (
@@ -207,6 +211,7 @@ RULES: Final[tuple[Rule, ...]] = (
     topics_have_one_writer,
     statements_exist,
     statements_undo_only_their_table,
+    dropped_tables_have_no_readers,
     adopted_objects_are_declared,
     schemas_exist,
     write_modes_match_cleanup_policies,

@@ -22,6 +22,8 @@ PLANNED: Final = {
         "after, effect, caused_by, conditional), data_loss (what is deleted with the old object)."
     ),
     "losses": "The changes that delete data, without refused ones.",
+    "statements": "Each edited Flink statement: name, outcome (edited in place, refused, dropped and read "
+    "again), reason (of a refusal), reading (its table and what reads it), diff (lines).",
     "adopted": "The names of objects that the file adopts, and that are taken over if they exist.",
     "refused": (
         "Each change that CloudFormation or Confluent can't make: resource, reason. If there is one, "

@@ -12,7 +12,17 @@ from lakeferry.deployment.stacks import Stack
 from lakeferry.error_translation import translate_aws_errors
 from lakeferry.errors import CommandFailed
 from lakeferry.output import Reporter
-from lakeferry.plan import cost, durations, permissions, references, refusals, schemas, templates, tenants
+from lakeferry.plan import (
+    cost,
+    durations,
+    permissions,
+    references,
+    refusals,
+    schemas,
+    statements,
+    templates,
+    tenants,
+)
 from lakeferry.plan.difference import Comparison
 from lakeferry.plan.render import Plan, Setting
 from lakeferry.plan.templates import SynthesizedStack
@@ -75,6 +85,7 @@ def build_plan(ctx: DeploymentContext, cdk: Cdk, report: Reporter) -> Plan:
         refusals=[*others.refusals, *refusals.find(comparison, changes), *answers.refusals],
         unasked=(*others.unasked, *answers.unasked),
         busy=[f"stack {stack.name} is {stack.status}" for stack in deployed.values() if stack.is_in_progress],
+        statements=statements.list_edited(ctx.loaded, comparison, changes),
         settings=settings,
         phases=[phase for phase in phases if phase],
         cost=cost.estimate(ctx.loaded),

@@ -11,7 +11,7 @@ from typing import Final
 
 import attrs
 
-from lakeferry.plan import ownership, references, replacement
+from lakeferry.plan import ownership, references, replacement, statements
 from lakeferry.plan.difference import Action, Change, Comparison
 from lakeferry.plan.references import ResourceId
 from lakeferry.plan.templates import TemplateResource
@@ -143,16 +143,8 @@ def _refuse_fixed_names(comparison: Comparison, changes: Sequence[Change]) -> It
 def _explain_refusal_of_confluent(before: TemplateResource, change: Change) -> str:
     """Return why the resource type's `update` would refuse the change, "" if it wouldn't."""
     after = change.resource
-    edited = any(why.effect is Action.RECREATE and not why.caused_by for why in change.why)
-    if after.kind == "flink_statement" and change.action is Action.RECREATE and edited:
-        # Topics of the deployed statement count too: Tableflow for a topic that is removed is disabled only
-        # after the statement's update, too late for the update to succeed.
-        topics = before.properties.get("tableflow_topics") or after.properties.get("tableflow_topics")
-        if topics:
-            return (
-                f"its text can't be changed: Tableflow reads {', '.join(topics)}. "
-                f"{errors.FLINK_TABLEFLOW.remedy}"
-            )
+    if statements.is_edited(change):
+        return _explain_refusal_of_edit(before, after)
     if change.action is not Action.UPDATE:
         return ""
     if after.kind == "topic":
@@ -173,6 +165,17 @@ def _explain_refusal_of_confluent(before: TemplateResource, change: Change) -> s
     ):
         return f"max_ecku can't be removed. {errors.CANT_CHANGE.remedy}"
     return _find_lowered(before, after)
+
+
+def _explain_refusal_of_edit(before: TemplateResource, after: TemplateResource) -> str:
+    """Return why a Flink statement's new text would be refused, "" if it wouldn't."""
+    if replacement.is_edited_in_place(after):
+        problem = statements.explain_not_in_place(before, after)
+        return f"{problem}. {errors.FLINK_NOT_IN_PLACE.remedy}" if problem else ""
+    # Topics of the deployed statement count too: Tableflow for a topic that is removed is disabled only after
+    # the statement's update, too late for the update to succeed.
+    topics = before.properties.get("tableflow_topics") or after.properties.get("tableflow_topics")
+    return f"Tableflow reads {', '.join(topics)}. {errors.FLINK_TABLEFLOW.remedy}" if topics else ""
 
 
 def _find_lowered(before: TemplateResource, after: TemplateResource) -> str:

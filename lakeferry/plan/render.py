@@ -16,6 +16,7 @@ from lakeferry.plan.difference import GRAVEST, Action, Change
 from lakeferry.plan.durations import Phase
 from lakeferry.plan.permissions import PermissionChange
 from lakeferry.plan.refusals import Refusal
+from lakeferry.plan.statements import EditedStatement
 
 #: How many names of created resources of one type are shown; the others are only counted.
 _MAX_NAMES: Final = 4
@@ -56,6 +57,7 @@ class Plan:
     refusals: list[Refusal] = attrs.field(factory=list)
     unasked: tuple[str, ...] = ()
     busy: list[str] = attrs.field(factory=list)
+    statements: list[EditedStatement] = attrs.field(factory=list)
 
     @property
     def is_empty(self) -> bool:
@@ -94,6 +96,8 @@ def show(output: Output, plan: Plan) -> None:
             f"TAKEN OVER if it exists, because the file adopts it: {resource.what} {resource.name}",
             alarm=True,
         )
+    for statement in plan.statements:
+        _show_statement(output, statement)
     for system in _ORDER:
         _show_system(output, plan, system)
     _print_permissions(output, plan)
@@ -112,6 +116,14 @@ def show(output: Output, plan: Plan) -> None:
             output.print(f"  {phase.stack}  {phase}")
     month = f"{plan.cost.low:,.0f} to {plan.cost.high:,.0f} USD a month"
     output.print(f"\nEstimated cost: {month}, {format_day_cost(plan.cost)}; `lakeferry cost` has the details")
+
+
+def _show_statement(output: Output, statement: EditedStatement) -> None:
+    output.print(f"\nFlink statement {statement.name}: {statement}")
+    if statement.consequence:
+        output.print(f"  {statement.consequence}")
+    for line in statement.diff:
+        output.print(f"  {line}")
 
 
 def _show_heading(output: Output, plan: Plan) -> None:
@@ -152,6 +164,7 @@ def build_document(plan: Plan) -> dict[str, Any]:
         "changes": changes,
         "settings": [attrs.asdict(setting) for setting in plan.settings],
         "losses": [_as_document(change) for change in plan.losses],
+        "statements": [attrs.asdict(statement) for statement in plan.statements],
         "adopted": [resource.name for resource in ownership.list_adopted(plan.changes)],
         "refused": [
             {"resource": refusal.resource.name, "reason": refusal.reason} for refusal in plan.refusals

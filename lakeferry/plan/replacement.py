@@ -83,9 +83,15 @@ def find_rule(resource: TemplateResource) -> Rule:
     """Return the rule for the resource's type. Resources of an unknown type count as never replaced."""
     if resource.kind:
         create_only = registry.RESOURCE_TYPES[resource.kind].handler.PROPERTIES.CREATE_ONLY
-        recreated = RECREATED_ON.get(resource.kind, ())
+        recreated = () if is_edited_in_place(resource) else RECREATED_ON.get(resource.kind, ())
         return Rule(tuple((name,) for name in create_only), recreated=tuple((name,) for name in recreated))
     return _read_aws_rule(resource.type) if resource.type.startswith("AWS::") else Rule()
+
+
+def is_edited_in_place(resource: TemplateResource) -> bool:
+    """Return whether the resource is a Flink statement whose edited text goes on where the old one stops."""
+    drops = str(resource.properties.get("drop_on_edit", False)).lower() == "true"
+    return resource.kind == "flink_statement" and not drops
 
 
 @functools.cache

@@ -11,6 +11,8 @@ from lambdas.confluent.rest_client import RestClient, build_path, get_path, get_
 
 #: The fields of a statement that identify it and its version.
 _IDENTITY: Final = ("name", "organization_id", "environment_id", "metadata")
+#: The session property with the name of the statement whose offsets a new one takes over.
+INITIAL_OFFSET_FROM: Final = "sql.tables.initial-offset-from"
 #: The fields of a statement's `spec` that the gateway takes.
 _WRITABLE: Final = ("statement", "properties", "compute_pool_id", "principal", "stopped")
 
@@ -28,14 +30,20 @@ def put(context: Ctx, spec: FlinkStatementProps, actual: dict[str, Any], **chang
     connect(context, spec).put(build_route(context, spec, get_text(actual, "name")), body)
 
 
-def build_statement(context: Ctx, spec: FlinkStatementProps, name: str, sql: str) -> dict[str, Any]:
+def build_statement(
+    context: Ctx, spec: FlinkStatementProps, name: str, sql: str, begins_after: str = ""
+) -> dict[str, Any]:
+    """Return the body of a statement. `begins_after` names a statement that stopped: the new one goes on."""
+    properties = _build_properties(context, spec)
+    if begins_after:
+        properties[INITIAL_OFFSET_FROM] = begins_after
     return {
         "name": name,
         "organization_id": context.vendor.organization_id,
         "environment_id": spec.environment_id,
         "spec": {
             "statement": sql,
-            "properties": _build_properties(context, spec),
+            "properties": properties,
             "compute_pool_id": spec.compute_pool_id,
             "principal": spec.service_account_id or find_key_owner(context, spec),
             "stopped": False,
@@ -73,6 +81,14 @@ def build_former_name(context: Ctx, spec: FlinkStatementProps) -> str:
         "sql.current-database": spec.database,
     }
     return f"{context.name}-{fingerprint(spec.sql, properties)}"
+
+
+def build_successor_name(context: Ctx, spec: FlinkStatementProps, before: str) -> str:
+    """Return the name of the statement with the text of `spec` that goes on where `before` stopped.
+
+    It depends on both, so that no name is ever used twice.
+    """
+    return f"{context.name}-{fingerprint(f'{before} {spec.sql}', spec.properties)}"
 
 
 def build_undo_name(name: str) -> str:

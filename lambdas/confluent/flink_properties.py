@@ -35,9 +35,28 @@ class FlinkStatementProps(Properties[FlinkStatementOutputs]):
         "The statement that undoes `sql`. It runs before the statement is deleted or replaced.", default=""
     )
     properties: dict[str, str] = prop("Further session properties of Flink.", default=dict)
+    insert_sql: str = prop(
+        "The statement that fills the same table with the query of `sql`, if the query is stateless. If "
+        "`sql` changes, it goes on where the statement before it stopped.",
+        default="",
+    )
+    head: str = prop(
+        "The text of `sql` before its query, if `insert_sql` is set. It can't change in place.", default=""
+    )
+    columns: list[str] = prop(
+        "The columns of the query, if `insert_sql` is set. They can't change in place.", default=list
+    )
+    reads: list[str] = prop(
+        "The tables that the query reads, if `insert_sql` is set. They can't change in place.", default=list
+    )
+    drop_on_edit: bool = prop(
+        "Whether a changed `sql` or changed `properties` drop the table: `undo_sql` runs, and the new "
+        "statement reads its inputs again from the beginning.",
+        default=False,
+    )
     tableflow_topics: list[str] = prop(
-        "Topics with Tableflow that the statement writes to. If set, its text can't change: that would "
-        "drop the topics.",
+        "Topics with Tableflow that the statement writes to. With `drop_on_edit`, its text can't change: "
+        "that would drop the topics.",
         default=list,
     )
     topic: str = prop(
@@ -61,7 +80,7 @@ class FlinkStatementProps(Properties[FlinkStatementOutputs]):
     shared_cluster: bool = prop(SHARED_CLUSTER, default=False)
 
     def problems(self) -> Iterator[tuple[str, str]]:
-        for name in ("sql", "undo_sql"):
+        for name in ("sql", "undo_sql", "insert_sql"):
             if flink_sql.has_several_statements(getattr(self, name)):
                 yield name, "contains several statements; each needs its own resource"
         for name in ("cluster_id", "topic_credentials", "subject_credentials"):

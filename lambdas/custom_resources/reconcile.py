@@ -246,7 +246,10 @@ class Reconciler:
     def _find_or_create(self) -> Outputs | None:
         object_id = self._facts.object_id or self._find() or self._create()
         if not self._progress.applied:
-            self.handler.update(self.context, self.spec, object_id)
+            successor = self.handler.update(self.context, self.spec, object_id)
+            if successor is not None:
+                self._facts.object_id = successor
+                return None
             self._progress.applied = True
         outputs = self.handler.is_ready(self.context, self.spec, object_id)
         if outputs is not None and self._facts.creates > 1:

@@ -2,7 +2,8 @@
 
     create          creates the object and returns its id; called only when `find_existing` returned no id
     is_ready        returns the outputs once the object works, None while it is being created
-    update          writes what differs between the object and the properties, and nothing else
+    update          writes what differs between the object and the properties, and nothing else. If another
+                    object has taken its place, it returns the id of that one, and is called again with it
     delete          deletes an object; it is no error if the object is gone, and a call may be repeated
     find_existing   returns the ids of managed objects, as the vendor lists them now
 
@@ -118,7 +119,7 @@ class ResourceHandler(Protocol):
 
     def is_ready(self, context: Any, spec: Any, object_id: str) -> Outputs | None: ...
 
-    def update(self, context: Any, spec: Any, object_id: str) -> None: ...
+    def update(self, context: Any, spec: Any, object_id: str) -> str | None: ...
 
     def delete(self, context: Any, spec: Any, object_id: str) -> None: ...
 

@@ -6,8 +6,9 @@ import json
 
 from constructs import Construct, IDependable
 
-from config.deployments.confluent_model import Topic
+from config.deployments.confluent_model import Statement, Topic
 from config.deployments.deployment_file import LoadedDeployment
+from config.deployments.flink_edits import find_in_place_edit
 from config.deployments.model import to_pascal_case
 from lambdas.confluent.flink_properties import FlinkStatementOutputs, FlinkStatementProps
 from lambdas.confluent.properties import (
@@ -71,7 +72,7 @@ class Streams(Construct):
         for statement in loaded.deployment.statements:
             assert pool is not None
             before = [*sources, *[statements[name] for name in statement.after]]
-            statements[statement.name] = self._create_statement(statement.name, pool).after(*before)
+            statements[statement.name] = self._create_statement(statement, pool).after(*before)
         for topic in topics:
             if topic.statement:
                 written = self._name_topic(topic)
@@ -168,10 +169,12 @@ class Streams(Construct):
             ),
         ).after(*self._accounts.rights[CONNECTOR], self._cluster.resource)
 
-    def _create_statement(self, name: str, pool: Pool) -> VendorResource[FlinkStatementOutputs]:
+    def _create_statement(self, statement: Statement, pool: Pool) -> VendorResource[FlinkStatementOutputs]:
+        name = statement.name
         text = self._loaded.sources.statement(name)
         deployment = self._loaded.deployment
         table = bool(text.table)
+        in_place = find_in_place_edit(text)
         adopted = any("topic" in topic.adopt for topic in deployment.topics if topic.statement == name)
         return self._provider.create(
             self,
@@ -187,6 +190,11 @@ class Streams(Construct):
                 sql=text.create,
                 undo_sql=text.undo,
                 properties=text.properties,
+                insert_sql=in_place.insert if in_place else "",
+                head=in_place.head if in_place else "",
+                columns=[*in_place.columns] if in_place else [],
+                reads=[*in_place.reads] if in_place else [],
+                drop_on_edit=statement.on_edit == "drop_and_reread",
                 tableflow_topics=[topic.name for topic in deployment.tables if topic.statement == name],
                 topic=text.table,
                 cluster_id=self._cluster.id if table else "",

@@ -24,10 +24,10 @@ HOUR = timedelta(hours=1)
 DAYS = [f"2024-03-{day:02}" for day in range(4, 9)]
 
 
-def add(lake, received, *partitions, mode="append"):
+def add(lake, received, *partitions, mode="append", topic=THINGS):
     """Commit an event in each of these partitions. It happened when Kafka received it."""
     events = [{"id": f"{partition}-{received:%d%H}", "at": received, "n": 1} for partition in partitions]
-    lake.commit(THINGS, *events, at=received, keys=[KEYS[partition] for partition in partitions], mode=mode)
+    lake.commit(topic, *events, at=received, keys=[KEYS[partition] for partition in partitions], mode=mode)
 
 
 def export(lake, days, *words, **changes):
@@ -78,6 +78,33 @@ def test_a_window_that_a_new_table_may_lack_events_of_is_not_published(lake):
     assert_refused(run, DAYS[1], "0, 1, 2")
     assert lake.published() == [DAYS[0]]
     assert (run.record.state, run.record.windows_left) == ("failed", 0)
+
+
+def test_a_window_is_not_published_again_from_the_table_of_another_topic_that_begins_later(lake):
+    """The next version of a Flink statement writes another topic, and the contract's source changes to it."""
+    before = export(lake, 1).manifest(DAYS[0])
+    second = topic_of(("n", "int"), name="things_v2")
+    for received in (DAY + 12 * HOUR, 2 * DAY + HOUR, 3 * DAY + HOUR, 4 * DAY + HOUR):
+        add(lake, MONDAY + received, *ALL, topic=second)
+    switched = {"source": {"topic": "things_v2"}, "window": {"restate_for_days": 30}}
+    run = export(lake, 4, **switched)
+    assert_refused(run, DAYS[0], "0, 1, 2")
+    assert_refused(run, DAYS[1], "0, 1, 2")
+    assert run.manifest(DAYS[0]) == before
+    assert run.manifest(DAYS[3])["status"] == "complete"
+    from_then = {**switched, "window": {**switched["window"], "from": date(2024, 3, 6)}}
+    assert export(lake, 4, **from_then).window(DAYS[2])["code"] == "EXP-WINDOW-CHANGED"
+    accepted = export(lake, 4, "--accept-window-change", "true", **from_then)
+    assert accepted.record.state == "done"
+    assert lake.published() == [DAYS[0], *DAYS[2:4]]
+
+
+@pytest.mark.slow
+def test_the_table_of_another_topic_that_begins_before_the_window_is_whole(lake):
+    second = topic_of(("n", "int"), name="things_v2")
+    for received in (MONDAY - HOUR, MONDAY + DAY + HOUR, MONDAY + 2 * DAY + HOUR):
+        add(lake, received, *ALL, topic=second)
+    assert export(lake, 2, source={"topic": "things_v2"}).manifest(DAYS[1])["status"] == "complete"
 
 
 @pytest.mark.slow

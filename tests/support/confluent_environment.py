@@ -27,8 +27,8 @@ class Organization(VendorEnvironment):
     url = ADDRESSES[Plane.CLOUD]
     SECRET_FIELD = "apiSecret"
 
-    def __init__(self, seed=1, types=RESOURCE_TYPES):
-        self.simulation = Simulation(ADDRESSES, time_scale=0.0, start=START, seed=seed)
+    def __init__(self, seed=1, types=RESOURCE_TYPES, engine=None):
+        self.simulation = Simulation(ADDRESSES, time_scale=0.0, start=START, seed=seed, engine=engine)
         application = Application(
             self.simulation, {port: plane for port, plane in enumerate(Plane, start=7001)}
         )

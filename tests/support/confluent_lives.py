@@ -9,10 +9,22 @@ from tests.support.confluent_environment import ROLE, SCHEMA, WIDER
 from tests.support.lives import Life
 
 STATEMENT = "CREATE TABLE `totals` AS SELECT `id` FROM `orders`"
+EDITED_STATEMENT = "CREATE TABLE `totals` AS SELECT UPPER(`id`) AS `id` FROM `orders`"
 OTHER_STATEMENT = "CREATE TABLE `totals` AS SELECT `id` AS `number` FROM `orders`"
 #: Milliseconds between two records, long because no test here reads them.
 SELDOM = 100_000
 UNDO = "DROP TABLE IF EXISTS `totals`"
+
+
+def edit(statement):
+    """Return the properties of another text of the statement that fills `totals`, as the stacks compute them."""
+    head, _, query = statement.partition(" AS SELECT ")
+    insert = f"INSERT INTO `totals` (`id`) SELECT {query}"
+    return {"sql": statement, "insert_sql": insert, "head": head, "columns": ["id"], "reads": ["orders"]}
+
+
+#: What an edit in place of STATEMENT needs.
+IN_PLACE = {name: value for name, value in edit(STATEMENT).items() if name != "sql"}
 
 
 def environment(org):
@@ -197,7 +209,7 @@ def _statement(org):
         "service_account_id": runner, "catalog": org.made["Environment"]["name"],
         "database": org.made["Cluster"]["name"], "sql": STATEMENT, "undo_sql": UNDO, "topic": "totals",
         "cluster_id": where["cluster_id"], "topic_credentials": where["credentials"],
-        "subject_credentials": "registry-key",
+        "subject_credentials": "registry-key", **IN_PLACE,
     }  # fmt: skip
 
 
@@ -237,7 +249,7 @@ LIVES = {
     "connector": Life(_connector, {"max_interval_ms": SELDOM + 1}, {}, {"connectors": 1}, ("subjects",)),
     "flink_compute_pool": Life(_pool, {"max_cfu": 20}, {}, {"compute_pools": 1}),
     "flink_statement": Life(
-        _statement, {"sql": OTHER_STATEMENT}, {}, {"statements": 1, "topics": 1, "subjects": 1},
+        _statement, edit(EDITED_STATEMENT), {**edit(OTHER_STATEMENT), "drop_on_edit": "true"}, {"statements": 1, "topics": 1, "subjects": 1},
     ),
     "provider_integration": Life(_provider_integration, {}, {"role_arn": ROLE + "-2"}, {"provider_integrations": 1}),
     "tableflow_topic": Life(

@@ -193,9 +193,19 @@ def _flink_compute_pool(org, base, given):
 
 
 def _flink_statement(org, base, given):
-    """Check that the statement runs, and that its table has the columns of the text."""
+    """Check that the statement runs, and that its table has the columns of the text.
+
+    The text is that of an INSERT if the statement went on where another one stopped.
+    """
+    session = {"sql.current-catalog": given["catalog"], "sql.current-database": given["database"]}
     found = [
-        (statement.sql, statement.phase, statement.pool, statement.principal, statement.properties)
+        (
+            statement.sql == given["sql"] or statement.sql == given["insert_sql"],
+            statement.phase,
+            statement.pool,
+            statement.principal,
+            {name: statement.properties[name] for name in statement.properties if name in session},
+        )
         for key, statement in org.simulation.organization.statements.items()
         if ("statements", "/".join(key)) not in base
     ]
@@ -205,8 +215,7 @@ def _flink_statement(org, base, given):
         if registry.schemas.latest("totals-value")
     ]
     wanted = "number" if "`number`" in given["sql"] else "id"
-    session = {"sql.current-catalog": given["catalog"], "sql.current-database": given["database"]}
-    running = (given["sql"], "RUNNING", given["compute_pool_id"], given["service_account_id"], session)
+    running = (True, "RUNNING", given["compute_pool_id"], given["service_account_id"], session)
     return (found, columns), ([running], [[wanted]])
 
 

@@ -154,17 +154,21 @@ def test_another_text_is_another_statement_even_after_an_undo(server):
     there(server, NOW, "STOPPED")
     with pytest.raises(ReplacementRequired):
         flink_statement.update(
-            context(server, notes={"undone": NOW}), statement_spec(sql="CREATE TABLE t AS SELECT 2"), NOW
+            context(server, notes={"undone": NOW}),
+            statement_spec(sql="CREATE TABLE t AS SELECT 2", drop_on_edit=True),
+            NOW,
         )
     gone(server, NOW)
     with pytest.raises(ResourceMissing):
-        flink_statement.update(context(server), statement_spec(sql="CREATE TABLE t AS SELECT 2"), NOW)
+        flink_statement.update(
+            context(server), statement_spec(sql="CREATE TABLE t AS SELECT 2", drop_on_edit=True), NOW
+        )
 
 
 def test_an_edit_of_a_statement_whose_topic_is_a_table_is_refused_before_anything_happens(server):
     """Its topic would have to be dropped, which Confluent refuses while Tableflow reads it."""
     there(server, NOW, "RUNNING")
-    edited = statement_spec(sql="CREATE TABLE t AS SELECT 2", tableflow_topics=["t"])
+    edited = statement_spec(sql="CREATE TABLE t AS SELECT 2", tableflow_topics=["t"], drop_on_edit=True)
     with pytest.raises(Refused, match=f"statement {NOW} writes t") as refused:
         flink_statement.update(context(server), edited, NOW)
     assert (refused.value.kind.code, refused.value.patience) == ("CFL-FLINK-TABLEFLOW", 0)
@@ -383,7 +387,7 @@ def test_a_statement_of_an_earlier_release_is_found_and_not_replaced_after_a_new
     again = statement_spec(catalog="renamed-again")
     flink_statement.update(context(server, previous=renamed, notes=notes), again, FORMER)
     assert wrote(server) == []
-    other = statement_spec(catalog="renamed-again", sql="CREATE TABLE t AS SELECT 2")
+    other = statement_spec(catalog="renamed-again", sql="CREATE TABLE t AS SELECT 2", drop_on_edit=True)
     with pytest.raises(ReplacementRequired):
         flink_statement.update(context(server, previous=again, notes=notes), other, FORMER)
 

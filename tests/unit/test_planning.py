@@ -165,6 +165,7 @@ def with_properties(templates, logical_id, **properties):
 
 STATEMENT = "StockTradesWithTotalsStatement"
 OTHER = "CREATE TABLE x AS SELECT 1"
+DROPPING = {"drop_on_edit": True}
 COMPACTED = {"cleanup.policy": "compact"}
 
 
@@ -203,20 +204,28 @@ COMPACTED = {"cleanup.policy": "compact"}
             "cleanup.policy decides how Tableflow writes",
         ),
         ("StockTradesTopic", {}, {"config": {"retention.ms": "1000"}}, ""),
+        (STATEMENT, {}, {"sql": OTHER}, ""),
+        (STATEMENT, {}, {"sql": OTHER, "insert_sql": None}, "new query is not proved to be stateless"),
+        (STATEMENT, {"insert_sql": None}, {"sql": OTHER, "insert_sql": "x"}, "by an earlier release"),
+        (STATEMENT, {}, {"sql": OTHER, "columns": ["side"]}, "its columns change (price, quantity,"),
+        (STATEMENT, {}, {"sql": OTHER, "reads": ["orders"]}, "reads other tables (orders, stock_trades)"),
+        (STATEMENT, {}, {"sql": OTHER, "head": "CREATE TABLE x"}, "the text before its query changes"),
+        (STATEMENT, {}, {"properties": {"sql.state-ttl": "1 d"}, "insert_sql": None}, "to be stateless"),
+        (STATEMENT, {}, {"head": "CREATE TABLE x"}, ""),
         (
             STATEMENT,
             {},
-            {"sql": OTHER},
-            "its text can't be changed: Tableflow reads stock_trades_with_totals",
+            {**DROPPING, "sql": OTHER},
+            "Tableflow reads stock_trades_with_totals",
         ),
-        (STATEMENT, {}, {"sql": OTHER, "tableflow_topics": None}, "its text can't be changed"),
+        (STATEMENT, {}, {**DROPPING, "sql": OTHER, "tableflow_topics": None}, "Tableflow reads stock"),
         (
             STATEMENT,
             {"tableflow_topics": None},
-            {"sql": OTHER, "tableflow_topics": ["x"]},
-            "its text can't be changed",
+            {**DROPPING, "sql": OTHER, "tableflow_topics": ["x"]},
+            "Tableflow reads x",
         ),
-        (STATEMENT, {"tableflow_topics": None}, {"sql": OTHER}, ""),
+        (STATEMENT, {"tableflow_topics": None}, {**DROPPING, "sql": OTHER}, ""),
         (STATEMENT, {}, {"tableflow_topics": None}, ""),
         ("FlinkPool", {"max_cfu": "20"}, {"max_cfu": 10}, "max_cfu can't be lowered from 20 to 10"),
         ("FlinkPool", {"max_cfu": "20"}, {"max_cfu": None}, "max_cfu can't be lowered from 20 to 10"),
@@ -320,7 +329,7 @@ def test_a_replaced_topic_may_have_fewer_partitions(templates):
 
 
 def test_a_change_that_is_refused_is_no_data_loss(templates, capsys):
-    after = with_properties(templates, STATEMENT, sql=OTHER)
+    after = with_properties(templates, STATEMENT, sql=OTHER, **DROPPING)
     comparison = Comparison(
         [SynthesizedStack(name, template) for name, template in after.items()], standing(templates)
     )
@@ -331,8 +340,8 @@ def test_a_change_that_is_refused_is_no_data_loss(templates, capsys):
     assert "DATA LOSS" not in printed
     shown = f"{STATEMENT} (stock_trades_with_totals)"
     assert (
-        f"CAN'T BE DEPLOYED: flink statement {shown} of lakeferry-dev-confluent: its text can't be changed"
-        in printed
+        f"CAN'T BE DEPLOYED: flink statement {shown} of lakeferry-dev-confluent: Tableflow reads "
+        "stock_trades_with_totals" in printed
     )
     assert "give the new version its own name and topic" in printed
     document = render.build_document(plan)
@@ -425,9 +434,10 @@ def test_every_type_with_a_fixed_name_is_known(templates):
     assert fixed - {("AWS::Athena::NamedQuery", "Name")} == set(refusals._NAMES.items())
 
 
-def test_another_text_of_a_statement_drops_its_target(templates):
+def test_another_text_of_a_statement_drops_its_target_if_the_file_says_so(templates):
     def other(resources):
         properties = resources["confluent"]["StockTradesWithTotalsStatement"]["Properties"]
+        properties.update(DROPPING)
         properties["sql"] = properties["sql"].replace("stock_trades", "other_trades", 1)
 
     only = changed(templates, other)["StockTradesWithTotalsStatement"]
@@ -438,6 +448,13 @@ def test_another_text_of_a_statement_drops_its_target(templates):
         in only.data_loss
     )
     assert "iceberg table" in only.data_loss
+
+
+def test_another_text_of_a_statement_drops_nothing_otherwise(templates):
+    only = changed(
+        templates, lambda resources: resources["confluent"][STATEMENT]["Properties"].update(sql=OTHER)
+    )[STATEMENT]
+    assert (only.action, only.data_loss) == (Action.UPDATE, "")
 
 
 def test_the_differing_part_of_a_long_value_is_shown(templates):
@@ -919,6 +936,7 @@ def without_topic(resources):
 def other_text(resources):
     statement = resources["confluent"]["StockTradesWithTotalsStatement"]["Properties"]
     statement["sql"] += " WHERE TRUE"
+    statement.update(DROPPING)
     statement.pop("tableflow_topics", None)
 
 

@@ -57,7 +57,9 @@ WITHOUT_EFFECT = {
     "existing_topic": "credentials write_mode registry_credentials",
     "flink_statement": (
         "credentials topic_credentials subject_credentials undo_sql tableflow_topics keep_table adopt "
-        "catalog database topic cluster_id shared_cluster"
+        "catalog database topic cluster_id shared_cluster "
+        # What decides whether another text goes on where the old one stopped.
+        "insert_sql head columns reads drop_on_edit"
     ),
     "schema": "credentials delete_permanently adopt",
     "tableflow_topic": "credentials await_catalog adopt shared_cluster",

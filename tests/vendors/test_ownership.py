@@ -365,7 +365,7 @@ def test_a_table_that_appears_while_the_statement_starts_is_not_dropped(org, tab
 
 def test_a_table_of_ones_own_goes_with_its_statement(org, table):
     table.statement.create()
-    table.statement.update(sql=OTHER_STATEMENT)
+    table.statement.update(sql=OTHER_STATEMENT, drop_on_edit="true")
     assert table.names() == (True, True)
     table.delete()
     assert table.names() == (False, False)
@@ -379,7 +379,7 @@ def test_a_statement_whose_state_was_lost_keeps_its_table_unless_the_file_adopts
         table.statement.create()
         if not adopt:
             with pytest.raises(Refused, match="CFL-FOREIGN-TOPIC"):
-                table.statement.update(sql=OTHER_STATEMENT)
+                table.statement.update(sql=OTHER_STATEMENT, drop_on_edit="true")
             table.statement.properties["sql"] = STATEMENT
         table.delete()
         assert table.names() == (kept, kept)

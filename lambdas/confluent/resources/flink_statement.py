@@ -1,9 +1,10 @@
 """A Flink SQL statement, and the statement that undoes it.
 
 Text and properties of a statement can't be changed, and deleting it doesn't undo its effects. So a
-statement's name ends in a fingerprint of both, and a changed text is a new statement. Before the old
-statement is deleted, it is stopped and its undo statement runs to completion. The statement itself is deleted
-last: once it is gone, nothing is left to do.
+statement's name ends in a fingerprint of both, and a changed text is a new statement. It goes on where the
+old one stopped (flink_edit.py), or is refused. With `drop_on_edit`, it begins with an empty table: before the
+old statement is deleted, it is stopped and its undo statement runs to completion. The statement itself is
+deleted last: once it is gone, nothing is left to do.
 
 The name is the resource's own, the table isn't: somebody else may have its topic or its subjects. Flink adds
 a version to their subject without an error, and DROP TABLE deletes topic and subjects. So they must not exist
@@ -17,14 +18,16 @@ second time.
 from __future__ import annotations
 
 import re
-from typing import Final
+from typing import Any, Final
 
 from lambdas.confluent import errors as confluent_errors
+from lambdas.confluent import flink_edit
 from lambdas.confluent.flink_gateway import (
     build_former_name,
     build_name,
     build_route,
     build_statement,
+    build_successor_name,
     build_undo_name,
     connect,
     find_key_owner,
@@ -32,11 +35,11 @@ from lambdas.confluent.flink_gateway import (
 )
 from lambdas.confluent.flink_properties import FlinkStatementProps
 from lambdas.confluent.flink_sql import fingerprint
+from lambdas.confluent.flink_table import has_topic, require_no_table
 from lambdas.confluent.lookup import Ctx, require_existing, require_unprotected, treat_gone_container_as_empty
-from lambdas.confluent.rest_client import RestClient, build_path, get_text
+from lambdas.confluent.rest_client import RestClient, get_text
 from lambdas.shared import errors
 from lambdas.shared.errors import (
-    Conflict,
     InProgress,
     NeedsReplacement,
     Refused,
@@ -62,8 +65,6 @@ _TEXT: Final = "text"
 _TABLE: Final = "table"
 _OURS: Final = "ours"
 _NOT_PROVEN: Final = "not proven"
-#: Seconds for which a topic that the undo has just dropped may still be listed.
-_DROP_PATIENCE: Final = 300.0
 #: Seconds for which a statement that exists may not be found.
 _GONE_PATIENCE: Final = 120.0
 
@@ -76,11 +77,12 @@ def create(context: Ctx, spec: FlinkStatementProps) -> str:
     if plane.read(undo_route) is not None:
         plane.delete(undo_route)
         raise InProgress(confluent_errors.FLINK_FAILED, f"an earlier undo of {name} is being deleted")
-    _require_no_table(context, spec)
+    require_no_table(context, spec, was_dropped=_UNDONE in context.notes)
     body = build_statement(context, spec, name, spec.sql)
     for note in (_UNDONE, _RAN, _PHASE):
         context.notes.pop(note, None)
     context.notes[_TABLE] = _OURS
+    _remember_text(context, spec, name)
     context.claim()
     plane.post(build_route(context, spec), body)
     return name
@@ -119,25 +121,71 @@ def is_ready(context: Ctx, spec: FlinkStatementProps, object_id: str) -> Outputs
     return {"name": object_id, "phase": phase}
 
 
-def update(context: Ctx, spec: FlinkStatementProps, object_id: str) -> None:
+def update(context: Ctx, spec: FlinkStatementProps, object_id: str) -> str | None:
     """Change the pool and the account, which requires a stopped statement.
 
-    Every other change needs a new statement.
+    Every other change needs a new statement. Return the name of one that went on where this one stopped.
     """
+    has_text = _has_text(context, spec, object_id)
+    is_in_place = not has_text and not _drops_table(context, spec)
+    wanted = build_successor_name(context, spec, object_id) if is_in_place else ""
+    if successor := flink_edit.settle_successor(context, spec, object_id, wanted):
+        context.notes[_RAN] = successor
+        return successor
+    if is_in_place:
+        return _edit_in_place(context, spec, object_id)
     actual = connect(context, spec).read(build_route(context, spec, object_id))
     has_ended = actual is None and _has_ended(context, spec, object_id)
     if not has_ended:
         actual = require_existing(actual, f"statement {object_id}")
-    if not _has_text(context, spec, object_id):
+    if not has_text:
         _require_replaceable(context, spec, object_id)
         if has_ended and not _needs_undo(context, context.previous or spec, object_id):
             raise ResourceMissing(
                 errors.VANISHED, f"statement {object_id} is gone, and nothing is left to undo"
             )
         raise ReplacementRequired(errors.OUTDATED, f"statement {object_id} has another text")
+    _remember_text(context, spec, object_id)
+    if actual is not None:
+        _move(context, spec, actual)
+    return None
+
+
+def _drops_table(context: Ctx, spec: FlinkStatementProps) -> bool:
+    """Return whether a changed text drops the table.
+
+    The properties that made the change decide: in a rollback, the ones before it.
+    """
+    before = context.previous
+    is_rollback = isinstance(before, FlinkStatementProps) and context.rolling_back()
+    return before.drop_on_edit if is_rollback else spec.drop_on_edit
+
+
+def _edit_in_place(context: Ctx, spec: FlinkStatementProps, object_id: str) -> str | None:
+    """Return the name of the statement that went on; None in a rollback if nothing can go on.
+
+    A rollback must not fail because of it: it leaves a statement that has ended, and what it wrote.
+    """
+    try:
+        name, phase = flink_edit.go_on(context, spec, object_id)
+    except flink_edit.CannotGoOn:
+        if context.rolling_back():
+            return None
+        raise
+    context.notes[_RAN] = name
+    context.notes[_PHASE] = phase
+    _remember_text(context, spec, name)
+    return name
+
+
+def _remember_text(context: Ctx, spec: FlinkStatementProps, object_id: str) -> None:
     context.notes[_TEXT] = f"{object_id} {fingerprint(spec.sql, spec.properties)}"
-    if actual is None:
-        return
+    flink_edit.remember_shape(context, spec)
+
+
+def _move(context: Ctx, spec: FlinkStatementProps, actual: dict[str, Any]) -> None:
+    """Move the statement to another pool or account. Raises InProgress until it is stopped."""
+    object_id = get_text(actual, "name")
     if get_text(actual, "status", "phase") in _IDLE:
         _require_not_undone(context, spec, object_id)
     principal = spec.service_account_id or find_key_owner(context, spec)
@@ -152,6 +200,7 @@ def update(context: Ctx, spec: FlinkStatementProps, object_id: str) -> None:
 
 
 def delete(context: Ctx, spec: FlinkStatementProps, object_id: str) -> None:
+    flink_edit.stop_successor(context, spec, object_id)
     plane = connect(context, spec)
     actual = plane.read(build_route(context, spec, object_id))
     if actual is not None and get_text(actual, "status", "phase") not in (*_IDLE, "DELETING"):
@@ -255,7 +304,7 @@ def _has_ended(context: Ctx, spec: FlinkStatementProps, object_id: str) -> bool:
     """
     if context.notes.get(_RAN) != object_id or context.notes.get(_UNDONE) == object_id:
         return False
-    return not spec.topic or _has_topic(context, spec)
+    return not spec.topic or has_topic(context, spec)
 
 
 def _build_ended_outputs(context: Ctx, object_id: str) -> Outputs:
@@ -291,43 +340,16 @@ def _has_text(context: Ctx, spec: FlinkStatementProps, object_id: str) -> bool:
 def _needs_undo(context: Ctx, spec: FlinkStatementProps, object_id: str) -> bool:
     """Return whether the statement's undo must still run.
 
-    A table that stays, or isn't the statement's, has none.
+    A table that stays, or isn't the statement's, has none. Of statements that went on where another one
+    stopped, the one that ran last has it.
     """
     is_undone = context.notes.get(_UNDONE) == object_id
-    if not spec.undo_sql or is_undone or context.notes.get(_TABLE) == _NOT_PROVEN:
+    ran_last = context.notes.get(_RAN, object_id) == object_id
+    if not spec.undo_sql or is_undone or not ran_last or context.notes.get(_TABLE) == _NOT_PROVEN:
         return False
     is_deleted = context.previous is None
     table_stays = spec.keep_table and is_deleted and context.notes.get(_RAN) == object_id
     return not table_stays or context.rolling_back()
-
-
-def _require_no_table(context: Ctx, spec: FlinkStatementProps) -> None:
-    """Raise Refused if the topic or a subject of the table exists.
-
-    Raises Conflict while the undo's drop is being done.
-    """
-    if not spec.topic:
-        return
-    if _has_topic(context, spec):
-        message = f"topic {spec.topic} exists, and the statement did not create it"
-        if _UNDONE in context.notes:
-            raise Conflict(confluent_errors.FOREIGN_TOPIC, message, patience=_DROP_PATIENCE)
-        raise Refused(confluent_errors.FOREIGN_TOPIC, message)
-    registry = context.vendor.registry(
-        spec.environment_id, context.secrets.read_key(spec.subject_credentials)
-    )
-    for subject in (f"{spec.topic}-value", f"{spec.topic}-key"):
-        if registry.read(build_path("subjects", subject, "versions", "latest")) is not None:
-            message = f"subject {subject} exists, and the statement did not create it"
-            raise Refused(confluent_errors.FOREIGN_SUBJECT, message)
-
-
-def _has_topic(context: Ctx, spec: FlinkStatementProps) -> bool:
-    key = context.secrets.read_key(spec.topic_credentials)
-    plane = context.vendor.kafka(spec.environment_id, spec.cluster_id, key)
-    return (
-        plane.read(build_path("kafka", "v3", "clusters", spec.cluster_id, "topics", spec.topic)) is not None
-    )
 
 
 def _require_not_undone(context: Ctx, spec: FlinkStatementProps, object_id: str) -> None:
