@@ -12,7 +12,8 @@ from aws_cdk import aws_iam as iam
 from constructs import Construct
 
 from config.deployments.deployment_file import LoadedDeployment
-from config.deployments.model import Snowflake, to_pascal_case
+from config.deployments.model import to_pascal_case
+from config.deployments.snowflake_model import Snowflake
 from lambdas import contract
 from lambdas.shared.settings import RotationSettings, SnowflakeSettings
 from lambdas.snowflake.properties import (

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 import attrs
 
-from config.deployments.model import Snowflake as SnowflakeSettings
+from config.deployments.snowflake_model import Snowflake as SnowflakeSettings
 from lakeferry.credentials import prompt
 from lakeferry.credentials import store as secret_store
 from lakeferry.deployment.context import DeploymentContext

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from config.deployments.model import Snowflake as Wanted
+from config.deployments.snowflake_model import Snowflake as Wanted
 from lakeferry.credentials import snowflake as credentials
 from lakeferry.credentials import store
 from lakeferry.deployment.context import DeploymentContext

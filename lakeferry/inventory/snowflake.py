@@ -9,7 +9,7 @@ from typing import Final
 
 import attrs
 
-from config.deployments.model import Snowflake as Wanted
+from config.deployments.snowflake_model import Snowflake as Wanted
 from lakeferry.deployment.context import DeploymentContext
 from lakeferry.inventory.model import SNOWFLAKE, Item, Ownership, orphaned, retained
 from lakeferry.inventory.ownership import VendorNames

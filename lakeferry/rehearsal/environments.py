@@ -17,7 +17,7 @@ from typing import Any, Final
 
 import attrs
 
-from config.deployments.model import Snowflake as SnowflakeSettings
+from config.deployments.snowflake_model import Snowflake as SnowflakeSettings
 from lakeferry.deployment import snowflake_admin
 from lakeferry.deployment.context import FUNCTIONS, DeploymentContext
 from lakeferry.errors import CommandFailed

@@ -17,7 +17,8 @@ import attrs
 from config.exports.contract import Column, Contract
 from config.exports.windows import Window
 from glue_jobs.delivery.csv import build_header
-from glue_jobs.delivery.verify import FileStats, Part, verify_file
+from glue_jobs.delivery.reading import Part
+from glue_jobs.delivery.verify import FileStats, verify_file
 from glue_jobs.errors import Inconsistent
 from glue_jobs.store import ObjectBody, translate_aws_errors
 from lakeferry.exports.deployed import DeployedExport

@@ -9,7 +9,7 @@ import attrs
 import pytest
 
 from config.deployments import deployment_file
-from config.deployments.model import Snowflake
+from config.deployments.snowflake_model import Snowflake
 from config.exports.check import NOT_JUDGED
 from lakeferry.cli import doctor
 from lakeferry.deployment.node import Node, NoNode
