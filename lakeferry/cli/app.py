@@ -24,12 +24,6 @@ STAGE_VARIABLE: Final = "LAKEFERRY_STAGE"
 
 #: Exit codes that every command can end with.
 EXITS: Final = (DONE, FAILED, WRONG_INPUT, NOT_SET_UP, STOPPED)
-#: The hint for --stage of commands that use an AWS account and a bucket directly, without a deployment.
-WITHOUT_STAGE: Final = (
-    "It works on the bucket and database in LAKEFERRY_BUCKET and LAKEFERRY_DATABASE (a deployment's "
-    "outputs LakeBucketName and KafkaClusterId), or on the last demo: "
-    "docs/how-to/run-an-export.md#on-your-machine"
-)
 #: typer's exit code for Ctrl-C while no command is running.
 _INTERRUPTED: Final = 130
 #: A command: a function that takes a CommandContext and the command's own options, and returns the keys of

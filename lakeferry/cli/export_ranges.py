@@ -1,4 +1,4 @@
-"""`lakeferry export backfill` and `lakeferry export restate`."""
+"""`lakeferry export backfill`, `lakeferry export restate` and `lakeferry export logs`."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from lakeferry.cli.export import (
     app,
     build_job_arguments,
 )
+from lakeferry.cli.logs import LOG_KEYS, show_logs
 from lakeferry.errors import BLOCKED, LATER
 
 __all__ = ["app"]
@@ -77,3 +78,17 @@ def restate(
         complete_until=complete_until,
     )
     return run_range(call.output, call.stage, name, windows=windows, only=PUBLISHED, arguments=arguments)
+
+
+@command(app, stage=True, json_keys=LOG_KEYS)
+def logs(
+    call: CommandContext,
+    *,
+    name: Name,
+    last: Annotated[int | None, typer.Option(min=1, help="How many runs; by default one.")] = None,
+    follow: Annotated[bool, typer.Option("--follow", help="Show the newest run until it has ended.")] = False,
+) -> Mapping[str, Any]:
+    """Show the log of the last runs of a deployed export, as `lakeferry logs` does. It never contains a
+    secret.
+    """
+    return show_logs(call, name, last, follow=follow)

@@ -18,21 +18,23 @@ if TYPE_CHECKING:
 _RUNS: Final = 1
 _LINES: Final = 100
 _FIRST: Final = ("level", "message")
+#: Keys of the document of a log.
+LOG_KEYS: Final = {
+    "stage": "The deployment stage.",
+    "name": "The export or function that the log is of.",
+    "names": "Without a name: the names of all logs.",
+    "runs": (
+        "The newest first: id, state, began, group, lines (at in seconds since 1970, stream, text). A "
+        "function has one entry, without an id."
+    ),
+}
 app: Final = command_group()
 
 
 @command(
     app,
     stage=True,
-    json_keys={
-        "stage": "The deployment stage.",
-        "name": "The export or function that the log is of.",
-        "names": "Without a name: the names of all logs.",
-        "runs": (
-            "The newest first: id, state, began, group, lines (at in seconds since 1970, stream, text). A "
-            "function has one entry, without an id."
-        ),
-    },
+    json_keys=LOG_KEYS,
 )
 def logs(
     call: CommandContext,
@@ -52,16 +54,27 @@ def logs(
             min=1, help="How many runs of an export (default 1), or lines of a function (default 100)."
         ),
     ] = None,
+    follow: Annotated[
+        bool,
+        typer.Option("--follow", help="Show the newest run of an export until it has ended."),
+    ] = False,
 ) -> Mapping[str, Any]:
     """Show the log of the last runs of an export, or of a function of the deployment.
 
     It never contains a secret.
     """
+    return show_logs(call, name, last, follow=follow)
+
+
+def show_logs(call: CommandContext, name: str | None, last: int | None, *, follow: bool) -> Mapping[str, Any]:
+    """Show a log and return its document, or list the names of logs. Raises CommandFailed."""
     from lakeferry.deployment import logs as core
     from lakeferry.deployment.context import open_context
 
     if last is not None and name is None:
         raise CommandFailed("USAGE", "--last counts runs or lines of one log", "Name the log too")
+    if follow:
+        return _follow(call, name, last)
     output = call.output
     stage = call.stage
     with open_context(stage) as ctx:
@@ -75,6 +88,25 @@ def logs(
         if not runs:
             output.print(f"{name} has not run yet")
         return {"stage": stage, "name": name, "names": [], "runs": [attrs.asdict(run) for run in runs]}
+
+
+def _follow(call: CommandContext, name: str | None, last: int | None) -> dict[str, Any]:
+    """Show the lines of the newest run of an export as they are written."""
+    from lakeferry.deployment import logs as core
+    from lakeferry.deployment.context import open_context
+
+    if name is None or last is not None:
+        message = "--follow shows the newest run of one export"
+        raise CommandFailed("USAGE", message, "Name the export, and leave out --last")
+    output = call.output
+    with open_context(call.stage) as ctx:
+        run = core.follow_run(ctx, name, lambda line: output.print(f"{line.moment}  {_format_line(line)}"))
+    if run is None:
+        output.print(f"{name} has not run yet")
+    else:
+        output.print(f"{name}: run {run.id} of {run.began}: {run.state}")
+    runs = [attrs.asdict(run)] if run else []
+    return {"stage": call.stage, "name": name, "names": [], "runs": runs}
 
 
 def _show_names(output: Output, stage: str, names: list[str]) -> dict[str, Any]:

@@ -8,9 +8,9 @@ from typing import Annotated, Any, Final
 
 import typer
 
-from lakeferry.cli.app import WITHOUT_STAGE, CommandContext, command, command_group
+from lakeferry.cli.app import CommandContext, command, command_group, complete_stages
 from lakeferry.cli.target import open_target
-from lakeferry.errors import LATER
+from lakeferry.errors import LATER, CommandFailed
 
 app: Final = command_group()
 
@@ -24,25 +24,68 @@ class Catalog(StrEnum):
     TABLEFLOW = "tableflow"
 
 
+class Engine(StrEnum):
+    ATHENA = "athena"
+    SNOWFLAKE = "snowflake"
+    DUCKDB = "duckdb"
+
+
 @command(
     app,
     json_keys={
-        "source": "The database and bucket, the demo, or the Tableflow catalog that was queried.",
+        "source": "What was queried: a bucket and database, the demo, a catalog, or the engine of --stage.",
         "columns": "The names of the columns.",
         "rows": "The rows, each a list of values.",
     },
     exits=(LATER,),
-    without_stage=WITHOUT_STAGE,
 )
 def query(
     call: CommandContext,
     *,
     sql: Annotated[str, typer.Argument(help="One SELECT statement.")],
-    catalog: Annotated[Catalog, typer.Option(help="The catalog to read the tables from.")] = Catalog.GLUE,
+    deployed: Annotated[
+        str | None,
+        typer.Option(
+            "--stage", help="Ask this deployment stage, with your own rights.", autocompletion=complete_stages
+        ),
+    ] = None,
+    engine: Annotated[
+        Engine | None, typer.Option(help="Who runs a query of --stage; by default, athena.")
+    ] = None,
+    as_csv: Annotated[bool, typer.Option("--csv", help="Print the rows of --stage as CSV.")] = False,
+    catalog: Annotated[
+        Catalog | None, typer.Option(help="The catalog to read the tables from, without --stage.")
+    ] = None,
 ) -> Mapping[str, Any]:
-    """Query the Iceberg tables with SQL (DuckDB), in the bucket that environment variables name, or in the
-    last demo.
+    """Query the Iceberg tables with SQL: those of a deployment with --stage, or else with DuckDB those in the
+    bucket that environment variables name, or in the last demo.
     """
+    if deployed is not None:
+        return _ask_stage(call, deployed, sql, engine, catalog, as_csv=as_csv)
+    if engine is not None or as_csv:
+        raise CommandFailed("USAGE", "--engine and --csv need --stage", "Give --stage too, or leave them out")
+    return _ask_bucket(call, sql, catalog or Catalog.GLUE)
+
+
+def _ask_stage(
+    call: CommandContext,
+    stage: str,
+    sql: str,
+    engine: Engine | None,
+    catalog: Catalog | None,
+    *,
+    as_csv: bool,
+) -> Mapping[str, Any]:
+    from lakeferry.queries import run
+
+    if catalog is not None:
+        message = "--catalog is for queries without --stage"
+        raise CommandFailed("USAGE", message, "Choose who runs it with --engine")
+    chosen = run.Engine(engine or Engine.ATHENA)
+    return run.run_query(call.output, stage, sql, engine=chosen, as_csv=as_csv)
+
+
+def _ask_bucket(call: CommandContext, sql: str, catalog: Catalog) -> Mapping[str, Any]:
     from lakeferry.local import query as core
 
     if catalog is Catalog.TABLEFLOW:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime
 from typing import Any, Final
 
@@ -33,6 +34,11 @@ _GLUE: Final = ("output", "error")
 #: runs.
 _RUNS: Final = 50
 _STREAMS: Final = 20
+#: Glue's states of a run that hasn't ended.
+_ACTIVE: Final = ("STARTING", "RUNNING", "STOPPING", "WAITING")
+#: Seconds between two looks at the log of a run, and how many follow after its end.
+_FOLLOW_SECONDS: Final = 5.0
+_LOOKS_AFTER_END: Final = 2
 _PAGE: Final = 1000
 #: Lines that the Lambda service writes for each invocation. Of functions that log JSON, these are objects
 #: with a platform type.
@@ -102,6 +108,48 @@ def read_runs(ctx: DeploymentContext, name: str, last: int, *, everything: bool 
     return [attrs.evolve(run, lines=lines[-last:])]
 
 
+def follow_run(ctx: DeploymentContext, name: str, show: Callable[[Line], object]) -> Run | None:
+    """Show the lines of an export's newest run as they are written, until it has ended. Return the run with
+    all its lines, None if there is none yet. Raises CommandFailed.
+
+    CloudWatch shows lines some seconds after they were written, so the log is read again after the end.
+    """
+    if name in FUNCTIONS:
+        message = f"{name} is a function, which has no runs that end"
+        raise CommandFailed("USAGE", message, "Name an export with --follow")
+    newest = read_runs(ctx, name, 1)
+    if not newest:
+        return None
+    (run,) = newest
+    shown: Counter[str] = Counter()
+    looks = _LOOKS_AFTER_END
+    while True:
+        counted: Counter[str] = Counter()
+        for line in run.lines:
+            counted[line.stream] += 1
+            if counted[line.stream] > shown[line.stream]:
+                show(line)
+        shown = counted
+        if run.state not in _ACTIVE:
+            if not looks:
+                return run
+            looks = looks - 1
+        ctx.clock.sleep(_FOLLOW_SECONDS)
+        with translate_aws_errors(f"reading logs of {name}"):
+            run = _read_run(ctx, name, run)
+
+
+def _read_run(ctx: DeploymentContext, name: str, run: Run) -> Run:
+    """Return the run as it is now. Raises ClientError, BotoCoreError."""
+    job = f"{ctx.deployment.prefix}-{name}"
+    state = ctx.client("glue").get_job_run(JobName=job, RunId=run.id)["JobRun"]["JobRunState"]
+    return attrs.evolve(run, state=state, lines=_read_lines(ctx, run.group, run.id))
+
+
+def _read_lines(ctx: DeploymentContext, prefix: str, run_id: str) -> list[Line]:
+    return _sort_lines(line for part in _GLUE for line in _read_run_logs(ctx, f"{prefix}/{part}", run_id))
+
+
 def read_function_lines(ctx: DeploymentContext, group: str, since: float) -> Iterator[Line]:
     """Yield the lines of a log group since a time in seconds since 1970, the oldest first.
 
@@ -140,9 +188,7 @@ def _read_export_logs(ctx: DeploymentContext, name: str, last: int) -> Iterator[
     )
     runs = [run for page in pages for run in page["JobRuns"]]
     for run in sorted(runs, key=lambda run: run["StartedOn"], reverse=True)[:last]:
-        lines = _sort_lines(
-            line for part in _GLUE for line in _read_run_logs(ctx, f"{prefix}/{part}", run["Id"])
-        )
+        lines = _read_lines(ctx, prefix, run["Id"])
         yield Run(
             run["Id"],
             run["JobRunState"],

@@ -48,6 +48,7 @@ ROWS = {
     "export restate": Row("weekly_sales --windows 2026-W46 --stage nosuch", "DEPLOYMENT-FILE", 2),
     "export check": Row("none.toml", "EXP-CONTRACT", 2, "mine.toml --schema things.avsc"),
     "export list": Row("extra", "USAGE", 2, ""),
+    "export logs": Row("weekly_sales --stage nosuch", "DEPLOYMENT-FILE", 2),
     "query": Row("'SELECT 1'", "NO-BUCKET", 2),
     "secrets set": Row("confluent --generate", "USAGE", 2),
     "cost": Row("--stage nosuch", "DEPLOYMENT-FILE", 2, "--stage prod"),
@@ -153,7 +154,8 @@ def test_every_command_takes_the_common_options(words):
 #: Options that a command would ignore, and what the refusal names.
 IGNORED = {
     "demo --stage prod": "every stage",
-    "query 'SELECT 1' --stage prod": "LAKEFERRY_BUCKET",
+    "query 'SELECT 1' --engine athena": "--stage",
+    "query 'SELECT 1' --stage prod --catalog glue": "--engine",
     "export run weekly_sales --as-of 2026-11-16T06:00:00Z --no-wait": "--stage",
     "export run weekly_sales --stage prod --out copies": "--out",
     "export run weekly_sales --stage prod --master local[4]": "--master",
@@ -166,6 +168,8 @@ IGNORED = {
     "rehearse --example --stage prod": "--stage",
     "status --minutes 3": "--wait-for",
     "logs --last 3": "--last",
+    "logs --follow": "--follow",
+    "logs weekly_sales --follow --last 3": "--last",
     "verify --assumptions --glue-probe weekly_sales": "--glue-probe",
     "export run weekly_sales --as-of 2026-11-16T06:00:00Z --dry-run --out copies": "--out",
 }

@@ -254,6 +254,23 @@ def test_the_assumptions_hold_and_the_probe_reports_glue(analyst, owner, before)
     assert owner.fingerprint() == before
 
 
+def test_a_query_of_the_stage_gives_the_same_rows_on_each_engine(analyst, owner, before):
+    sql = 'SELECT count(*) AS n, count(DISTINCT order_id) AS orders FROM "sales_orders"'
+    answers = {}
+    for engine in ("athena", "duckdb"):
+        document = analyst.call("query", sql, "--stage", STAGE, "--engine", engine)
+        assert (document.keys(), document["columns"]) == (promised("query"), ["n", "orders"])
+        answers[engine] = [int(cell) for cell in document["rows"][0]]
+    assert answers["athena"] == answers["duckdb"]
+    printed = analyst.clone.run("query", sql, "--stage", STAGE, "--csv", changes=analyst.variables)
+    assert printed.out == f"n,orders\n{','.join(map(str, answers['athena']))}\n"
+    refused = analyst.call("query", 'DROP TABLE "sales_orders"', "--stage", STAGE, code=2)
+    assert refused["code"] == "QUERY-READ-ONLY"
+    absent = analyst.call("query", "SELECT 1", "--stage", STAGE, "--engine", "snowflake", code=2)
+    assert absent["code"] == "NO-SNOWFLAKE"
+    assert owner.fingerprint() == before
+
+
 def test_destroy_leaves_the_other_team_as_it_was(analyst, owner, before):
     assert owner.fingerprint() == before
     analyst.call("destroy", "--stage", STAGE, "--confirm", STAGE)

@@ -336,6 +336,37 @@ def test_a_run_that_somebody_or_glue_ends_is_no_success(job, stand_ins, state, c
     assert (process.returncode, document["code"]) == (1, code)
 
 
+def test_a_log_is_followed_until_the_run_has_ended(job, dev):
+    job.plan(said(window("2026-11-13")), waits=True)
+    code, started = call("export", "run", EXPORT, "--no-wait")
+    assert code == 0
+    words = [
+        sys.executable,
+        "-m",
+        "lakeferry",
+        "export",
+        "logs",
+        EXPORT,
+        "--follow",
+        "--stage",
+        "dev",
+        "--json",
+    ]
+    with subprocess.Popen(
+        words, stdout=subprocess.PIPE, text=True, env=os.environ | {"PYTHONPATH": str(ROOT)}
+    ) as follow:
+        job.let_go()
+        document = json.loads(follow.communicate(timeout=PATIENCE)[0])
+    assert (follow.returncode, document.keys()) == (0, promised("logs"))
+    (run,) = document["runs"]
+    assert (run["id"], run["state"]) == (started["job_run_id"], "SUCCEEDED")
+
+
+def test_a_function_cannot_be_followed(job):
+    code, refused = call("logs", "watch", "--follow")
+    assert (code, refused["code"]) == (2, "USAGE")
+
+
 def test_an_interrupt_stops_watching_and_the_run_goes_on(job):
     job.plan(said(window("2026-11-13")), waits=True)
     with start_watching() as process:

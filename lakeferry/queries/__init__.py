@@ -1,0 +1,1 @@
+"""Queries of a deployed stage, which only read."""
