@@ -671,7 +671,7 @@ def test_a_failed_check_has_exit_code_3():
     assert "bootstrap" in document["message"]
     assert "bootstrap aws://" in document["hint"]
     checks = document["details"]["checks"]
-    assert {"group", "name", "result", "message", "needed", "fix", "caused_by"} == checks[0].keys()
+    assert {"group", "name", "result", "message", "needed", "fix", "caused_by", "is_seen"} == checks[0].keys()
     assert [check["name"] for check in checks if check["result"] == "fail"] == ["bootstrap"]
 
 

@@ -1119,6 +1119,7 @@ def test_an_export_of_a_topic_that_flink_fills_with_tagged_fields_needs_treatmen
         daily[: daily.index("[[column]]")]
         .replace("daily_trades", "daily_by_status")
         .replace("stock_trades", "orders_by_status")
+        .replace('unique = ["symbol", "side", "hour"]', "")
     )
     column = '[[column]]\nname = "{0}"\ntype = "text"\ntitle = "T"\ndescription = "D."\n{1}\n'
     columns = "".join(column.format(name, "nullable = true") for name in ("userid", "gender", "status"))

@@ -128,5 +128,7 @@ def test_the_shipped_statements():
     sources = Sources(FLINK / "project", NOT_JUDGED)
     totals = read_in_place_edit(sources.statement("stock_trades_with_totals"))
     assert totals.reads == ("stock_trades",)
-    for name in ("stock_trades_by_minute", "store_orders_flat"):
+    flat = read_in_place_edit(sources.statement("store_orders_flat"))
+    assert flat.reads == ("store_orders_once",)
+    for name in ("stock_trades_by_minute", "store_orders_once"):
         assert find_in_place_edit(sources.statement(name)) is None
