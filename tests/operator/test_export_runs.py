@@ -340,20 +340,10 @@ def test_a_log_is_followed_until_the_run_has_ended(job, dev):
     job.plan(said(window("2026-11-13")), waits=True)
     code, started = call("export", "run", EXPORT, "--no-wait")
     assert code == 0
-    words = [
-        sys.executable,
-        "-m",
-        "lakeferry",
-        "export",
-        "logs",
-        EXPORT,
-        "--follow",
-        "--stage",
-        "dev",
-        "--json",
-    ]
+    words = ["export", "logs", EXPORT, "--follow", "--stage", "dev", "--json"]
+    program = [sys.executable, "-m", "lakeferry"]
     with subprocess.Popen(
-        words, stdout=subprocess.PIPE, text=True, env=os.environ | {"PYTHONPATH": str(ROOT)}
+        [*program, *words], stdout=subprocess.PIPE, text=True, env=os.environ | {"PYTHONPATH": str(ROOT)}
     ) as follow:
         job.let_go()
         document = json.loads(follow.communicate(timeout=PATIENCE)[0])
