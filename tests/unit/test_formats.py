@@ -358,6 +358,7 @@ def test_a_workbook_that_was_not_written_so_is_refused(tmp_path, old, new, what)
         b'{"t":"x"}\n{"u":1}\n',
         b'{"t":"secret","n":"secret"}\n',
         b'{"d":"secret"}\n',
+        b'{"t":"secret","day":"secret"}\n',
         b"not json\n",
     ],
 )
@@ -481,3 +482,20 @@ def test_a_file_that_can_not_be_read_leaves_nothing_open(bucket):
     with pytest.raises(Inconsistent):
         write_formats(bucket, of, stored, len(ROWS), frozenset())
     gc.collect()
+
+
+@pytest.mark.parametrize(
+    ("name", "sheet"),
+    [("things", "things"), ("history", "rows"), ("a" * 40, "a" * 31), ("history_2", "history_2")],
+)
+def test_a_sheet_has_the_name_of_the_export_as_far_as_excel_takes_it(tmp_path, name, sheet):
+    path = tmp_path / "rows.xlsx"
+    writer = XlsxWriter(path, attrs.evolve(contract(), name=name), 0, frozenset())
+    writer.close()
+    assert f'<sheet name="{sheet}"' in zipfile.ZipFile(path).read("xl/workbook.xml").decode()
+
+
+def test_a_row_without_a_value_that_must_be_there_is_refused():
+    of = samples.things(("id", "text"), ("n", "integer"))
+    with pytest.raises(Inconsistent, match="doesn't have the type of its column"):
+        list(jsonl.read(io.BytesIO(b'{"id":"a"}\n'), of))

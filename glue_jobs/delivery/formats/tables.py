@@ -55,7 +55,7 @@ def type_table(table: pa.Table, contract: Contract) -> pa.Table:
     """
     try:
         return table.select([column.name for column in contract.columns]).cast(build_schema(contract))
-    except pa.ArrowInvalid:  # its message may have a value, which must not be in a log
+    except ValueError:  # Arrow's message may have a value, which must not be in a log
         raise Inconsistent("EXP-FORMAT-DIFFERS", "a cell doesn't have the type of its column") from None
 
 

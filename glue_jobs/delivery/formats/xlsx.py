@@ -25,13 +25,15 @@ _MILLISECONDS: Final = 86_400_000
 #: What every workbook says of when it was made, so that the same rows give the same bytes.
 _CREATED: Final = datetime(2000, 1, 1)
 _SHEET_NAME: Final = 31
+#: Excel keeps this name of a sheet for itself.
+_RESERVED: Final = "history"
 _WIDTHS: Final = {"timestamp": 23, "date": 11, "boolean": 8, "integer": 12, "text": 18}
 _WIDEST: Final = 60
 #: Zeros in a number format. Excel shows at most 30.
 _MOST_PLACES: Final = 30
 
 
-class _Sheet(Worksheet):
+class _Sheet(Worksheet):  # type: ignore[misc]  # the library has no types
     """A sheet that never takes a text for markup: XlsxWriter does if one begins with <r> and ends with
     </r>.
     """
@@ -51,7 +53,8 @@ class XlsxWriter:
             str(path), {"constant_memory": True, "tmpdir": str(path.parent), "strings_to_numbers": False}
         )
         self._book.set_properties({"title": contract.title, "created": _CREATED})
-        self._sheet: Worksheet = self._book.add_worksheet(contract.name[:_SHEET_NAME], worksheet_class=_Sheet)
+        name = "rows" if contract.name == _RESERVED else contract.name[:_SHEET_NAME]
+        self._sheet: Worksheet = self._book.add_worksheet(name, worksheet_class=_Sheet)
         bold = self._book.add_format({"bold": True})
         self._empty = self._book.add_format({"align": "left"})
         self._formats = [self._choose_format(column) for column in self._columns]

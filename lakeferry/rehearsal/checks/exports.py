@@ -9,8 +9,10 @@ import json
 import urllib.request
 from typing import Any, Final
 
+from config.deployments.confluent_model import Topic
 from config.deployments.model import Export, to_pascal_case
-from lakeferry.rehearsal.checks import tables
+from lakeferry.local import query
+from lakeferry.local.target import ExportTarget
 from lakeferry.rehearsal.harness import (
     Check,
     CheckFailed,
@@ -67,7 +69,7 @@ def _compute_expected(harness: Harness) -> dict[str, ExpectedFile]:
         dues = [due for due in harness.plan.dues if due.contract.source.topic == name]
         records = topic.records
         if topics[name].statement and topics[name] in harness.deployment.tables_in_glue:
-            ends = tables.read_ends(harness, topics[name])
+            ends = _read_ends(harness, topics[name])
             records = [record for record in records if record.offset <= ends.get(record.partition, -1)]
         if records:
             questions.append(Question(name, topic.schema, records, dues))
@@ -76,6 +78,18 @@ def _compute_expected(harness: Harness) -> dict[str, ExpectedFile]:
         found |= answer.files
     nothing = ExpectedFile([], [])
     return {due.export.contract: found.get(due.export.contract, nothing) for due in harness.plan.dues}
+
+
+def _read_ends(harness: Harness, topic: Topic) -> dict[int, int]:
+    """Return the greatest offset that the table in Glue has of each partition.
+
+    A topic that Datagen or a statement goes on writing has records that no commit has yet.
+    """
+    lake = ExportTarget(bucket=harness.output("data", "LakeBucketName"), database=harness.database)
+    scheme = topic.tableflow.metadata_columns if topic.tableflow else "DEFAULT"
+    prefix = "$$" if scheme == "DEFAULT" else "cflt_metadata_"
+    statement = f'SELECT "{prefix}partition", max("{prefix}offset") FROM "{topic.table}" GROUP BY 1'  # noqa: S608
+    return {int(partition): int(end) for partition, end in query.query(lake, statement).rows}
 
 
 def _read_pseudonym_key(harness: Harness) -> bytes:

@@ -295,18 +295,6 @@ def _ask_duckdb_over_glue(harness: Harness, question: Question) -> Answer:
     return _parse_answer(query.query(lake, _write_for_duckdb(question, question.topic.table)).rows)
 
 
-def read_ends(harness: Harness, topic: Topic) -> dict[int, int]:
-    """Return the greatest offset that the table in Glue has of each partition.
-
-    A topic that Datagen or a statement goes on writing has records that no commit has yet.
-    """
-    lake = ExportTarget(bucket=harness.output("data", "LakeBucketName"), database=harness.database)
-    scheme = topic.tableflow.metadata_columns if topic.tableflow else "DEFAULT"
-    prefix = "$$" if scheme == "DEFAULT" else "cflt_metadata_"
-    statement = f'SELECT "{prefix}partition", max("{prefix}offset") FROM "{topic.table}" GROUP BY 1'  # noqa: S608
-    return {int(partition): int(end) for partition, end in query.query(lake, statement).rows}
-
-
 def _ask_duckdb_over_rest(question: Question, key: TableflowKey) -> Answer:
     return _parse_answer(query.query_tableflow(_write_for_duckdb(question, question.topic.name), key).rows)
 
