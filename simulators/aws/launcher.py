@@ -29,6 +29,7 @@ from simulators.aws.controls import Controls
 from simulators.aws.hooks import Hook, Patch, apply
 from simulators.aws.lake_formation_api import Api
 from simulators.aws.patches import PATCHES
+from simulators.aws.service_quotas import ServiceQuotas
 from simulators.core import cli, processes
 from simulators.core.faults import FaultInjector
 
@@ -188,7 +189,7 @@ def _lock_folder(state_dir: Path) -> Iterator[None]:
 
 
 def _wrap_app(app: Any) -> Any:
-    return Controls(Api(app))
+    return Controls(Api(ServiceQuotas(app)))
 
 
 async def _serve(

@@ -223,10 +223,9 @@ def test_verify_finds_nothing_wrong_and_changes_nothing(analyst, owner, before):
     assert ended["code"] == "VERIFY-UNKNOWN"
     document = ended["details"]
     assert {*output.DOCUMENT, *document} == promised("verify")
-    # The embedded AWS has no Service Quotas, and the first scheduled run is tomorrow.
+    # The first scheduled run is tomorrow.
     unknown = {finding["about"] for finding in document["findings"] if finding["outcome"] == "unknown"}
-    quotas = {"AWS: Glue: concurrent runs", "AWS: Glue: DPUs"}
-    assert unknown == {*quotas, "weekly_sales", "weekly_sales_by_region"}
+    assert unknown == {"weekly_sales", "weekly_sales_by_region"}
     passed = {(finding["claim"], finding["about"]) for finding in document["findings"]
               if finding["outcome"] == "passed"}  # fmt: skip
     for label in ("2026-W46", "2026-W47"):

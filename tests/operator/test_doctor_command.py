@@ -274,8 +274,18 @@ def test_quotas_that_are_enough_for_one_export_but_not_for_all_are_a_warning(ctx
     ]
 
 
+def test_the_quotas_of_a_new_account_are_enough(ctx):
+    checks = aws.check_glue_quotas(ctx)
+    assert [check.message.split(",")[0] for check in checks] == ["50", "300"]
+    assert {check.result for check in checks} == {Result.OK}
+
+
 def test_unknown_quotas_are_a_warning(ctx, broken):
-    assert {check.result for check in aws.check_glue_quotas(ctx)} == {Result.WARN}
+    denied = json.dumps({"__type": "AccessDeniedException", "Message": "not authorized"})
+    broken(AWS, status=400, headers={"x-amz-target": "ServiceQuotas*"}, body=denied)
+    checks = aws.check_glue_quotas(ctx)
+    assert {check.result for check in checks} == {Result.WARN}
+    assert all("AccessDenied" in check.message for check in checks)
     broken(AWS, status=200, headers={"x-amz-target": "ServiceQuotas*"}, body=glue())
     assert ["doesn't list" in check.message for check in aws.check_glue_quotas(ctx)] == [True, True]
 

@@ -288,3 +288,15 @@ def test_a_bucket_policy_denies_whom_the_role_allows(aws):
     aws.s3.put_bucket_policy(Bucket=bucket, Policy=policy(deny))
     assert json.loads(aws.s3.get_bucket_policy(Bucket=bucket)["Policy"])["Statement"] == [deny]
     assert error_of(job.s3.get_object, Bucket=bucket, Key="k") == "AccessDenied"
+
+
+def test_quotas_of_glue_are_listed_for_who_may_list_them(aws):
+    quotas = aws.client("service-quotas").list_service_quotas(ServiceCode="glue")["Quotas"]
+    assert {quota["QuotaName"] for quota in quotas} == {
+        "Max concurrent job runs per account", "Max task DPUs per account",
+    }  # fmt: skip
+    client = {True: ("servicequotas:ListServiceQuotas", "*"), False: ("glue:*", "*")}
+    for allowed, statement in client.items():
+        role = aws.assuming(aws.new_role(statement)).client("service-quotas")
+        error = None if allowed else "AccessDeniedException"
+        assert error_of(role.list_service_quotas, ServiceCode="glue") == error
