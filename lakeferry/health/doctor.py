@@ -49,7 +49,11 @@ _OF_DEPLOYMENT: Final[tuple[tuple[Group, str, Callable[[DeploymentContext], list
     (
         snowflake.GROUP,
         tenants.ACCOUNT,
-        lambda ctx: tenants.look(ctx, snowflake.GROUP, tenants.ACCOUNT, "snowflake"),
+        lambda ctx: (
+            tenants.look(ctx, snowflake.GROUP, tenants.ACCOUNT, "snowflake")
+            if ctx.deployment.uses_snowflake
+            else [snowflake.GROUP.skip(tenants.ACCOUNT, snowflake.NOT_USED)]
+        ),
     ),
     (confluent_to_aws.GROUP, confluent_to_aws.INTEGRATION, confluent_to_aws.look),
     (snowflake_to_aws.GROUP, snowflake_to_aws.VOLUME, snowflake_to_aws.look),

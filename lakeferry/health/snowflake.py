@@ -28,6 +28,7 @@ _GRANTS: Final = "SHOW GRANTS TO ROLE {role}"
 _WAREHOUSES: Final = "SHOW WAREHOUSES LIKE {pattern}"
 _DESC_USER: Final = "DESC USER {name}"
 _USES: Final = ("USAGE", "OPERATE", "MODIFY", "OWNERSHIP", "ALL PRIVILEGES")
+NOT_USED: Final = "not checked: the deployment file uses no Snowflake"
 _ADMIN: Final = "Ask a Snowflake admin to run"
 _UNSET: Final = ("", "null")
 _ACCOUNTADMIN: Final = "ACCOUNTADMIN"
@@ -40,7 +41,7 @@ def look(ctx: DeploymentContext) -> list[Check]:
     settings = ctx.deployment.snowflake
     remaining = [PRIVILEGES, WAREHOUSE, USER]
     if settings is None or not settings.enabled:
-        return GROUP.skip_all([KEY, LOGIN, *remaining], "not checked: the deployment file uses no Snowflake")
+        return GROUP.skip_all([KEY, LOGIN, *remaining], NOT_USED)
     try:
         vendor = ctx.snowflake()
         pair = secret_fields.read_pair(ctx.secrets, settings.key_secret)

@@ -17,6 +17,7 @@ from lakeferry.deployment.stacks import Stack
 from lakeferry.health import runner
 from lakeferry.health import trust as iam
 from lakeferry.health.model import Check, Group, mark_consequences
+from lakeferry.health.snowflake import NOT_USED
 from lakeferry.health.trust import Principal, Role
 from lambdas import contract
 from lambdas.custom_resources import request
@@ -86,7 +87,7 @@ def look(ctx: DeploymentContext) -> list[Check]:
     tables = _list_tables(ctx)
     names = (*NAMES, *map(_name_table_check, tables))
     if not ctx.deployment.uses_snowflake:
-        return GROUP.skip_all(names, "not checked: the deployment file uses no Snowflake")
+        return GROUP.skip_all(names, NOT_USED)
     parts = [stacks.find_part(ctx, part) for part in ("snowflake", "data", "confluent")]
     for part in parts:
         if isinstance(part, str):

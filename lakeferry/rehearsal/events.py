@@ -10,6 +10,7 @@ import itertools
 import json
 import random
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
 from typing import Any, Final
 
 import attrs
@@ -35,6 +36,8 @@ _UNREAD: Final = 60
 #: Seconds before the end of its window in which Kafka receives an event.
 LEAD_SECONDS: Final = 900
 _SECONDS_AFTER: Final = 5
+#: The moment of a deployment without exports is so long ago.
+_HOUR: Final = 3600.0
 #: A key of pseudonyms for events that nobody exports yet.
 _NO_KEY: Final = bytes(32)
 
@@ -68,15 +71,14 @@ class Plan:
     moments: list[float]
 
 
-def plan(loaded: LoadedDeployment, otherwise: float) -> Plan:
-    """Make the events of a deployment.
+def plan(loaded: LoadedDeployment, now: float) -> Plan:
+    """Make the events of a deployment, all before `now`, in seconds since 1970.
 
-    `otherwise` is the moment of a deployment without exports. Raises CommandFailed for a contract for whose
-    topic no events can be made.
+    Raises CommandFailed for a contract for whose topic no events can be made.
     """
     deployment = loaded.deployment
-    dues = list_due(loaded)
-    moments = sorted({due.window.end.timestamp() for due in dues}) or [otherwise]
+    dues = list_due(loaded, datetime.fromtimestamp(now, UTC))
+    moments = sorted({due.window.end.timestamp() for due in dues}) or [now - _HOUR]
     drafts = []
     for topic in deployment.topics:
         if topic.statement or topic.datagen:

@@ -9,7 +9,16 @@ import attrs
 
 from config.deployments.model import Deployment
 from lakeferry.rehearsal import changes
-from lakeferry.rehearsal.checks import commands, exports, health, lifecycle, rotation, tables
+from lakeferry.rehearsal.checks import (
+    commands,
+    edits,
+    exports,
+    health,
+    lifecycle,
+    past_windows,
+    rotation,
+    tables,
+)
 from lakeferry.rehearsal.harness import Harness, NotApplicable, Result
 from lakeferry.verification.claims import Absent, Claim, explain_absent
 
@@ -74,11 +83,14 @@ PHASES: Final = (
             Step(Claim.SUBSCRIPTIONS, exports.subscriptions),
             Step(Claim.PUBLISHED, exports.published),
             Step(Claim.NOT_TWICE, exports.not_twice),
+            Step(Claim.BACKFILLED, past_windows.backfilled),
+            Step(Claim.VERIFIED, commands.verify),
             Step(Claim.FAILURE_MAILED, exports.failure_is_mailed),
         ),
     ),
     PlannedPhase("rotation", (Step(Claim.ROTATION, rotation.secrets_rotate),)),
     PlannedPhase("rotate and logs", (Step(Claim.REVOKED, commands.rotate), Step(Claim.LOGS, commands.logs))),
+    PlannedPhase("an edited Flink statement", (Step(Claim.EDITED, edits.edited_in_place),)),
     PlannedPhase("deploy --repair", (Step(Claim.REPAIRED, commands.repair),)),
     PlannedPhase("an update that is refused", (Step(Claim.PERMISSIONS, lifecycle.permissions_are_shown),)),
     PlannedPhase("an update that fails", (Step(Claim.ROLLBACK, lifecycle.rollback),)),

@@ -41,8 +41,6 @@ from lakeferry.rehearsal.phases import LAST, PHASES, PlannedPhase
 from lakeferry.rehearsal.subject import Subject, adapt
 from lambdas.shared.errors import LakeferryError
 
-#: The moment of a deployment without exports is so long ago.
-_HOUR: Final = 3600.0
 #: The log of the CDK, which each rehearsal writes first, and everything else in the folder of a rehearsal.
 _LOG: Final = "cdk.log"
 _FUNCTION_LOG: Final = "functions.log"
@@ -199,7 +197,7 @@ def open_harness(output: Output, subject: Subject, folder: Path, *, flink: bool 
     """
     adapted = adapt(subject, datetime.now(UTC))
     with output.step("make events of the topics"):
-        plan = events.plan(adapted.loaded, time.time() - _HOUR)
+        plan = events.plan(adapted.loaded, time.time())
     remove_earlier(folder)
     project = Project(folder / "project", subject.stage)
     project.root.mkdir(parents=True)

@@ -17,7 +17,7 @@ from config.deployments.model import Deployment, Export
 from config.exports import cron
 from config.exports.check import NOT_JUDGED
 from config.exports.contract import Contract
-from config.exports.windows import Window, find_window, window_at
+from config.exports.windows import Window, find_next_window, find_window, window_at
 from config.project import DEFAULT_STAGE, PROJECT
 from lakeferry.deployment.context import load_deployment
 from lakeferry.errors import CommandFailed
@@ -25,6 +25,9 @@ from simulators.aws import settings
 
 #: A project with one deployment, which shows most of what a file can ask for. Users don't edit it.
 EXAMPLE: Final = Path(__file__).with_name("example")
+#: How many windows lie before the rehearsed one, where the topic has events of past windows.
+_PAST_WINDOWS: Final = 3
+_WORD: Final = re.compile(r"[\w.-]+")
 #: How many windows back to look for one whose export was already due.
 _WINDOWS: Final = 500
 _ADOPT: Final = re.compile(r"^adopt\s*=\s*\[[^\]]*\][^\n]*\n", re.MULTILINE)
@@ -67,7 +70,7 @@ def load_example() -> Subject:
 
 @attrs.frozen
 class Due:
-    """An export, the first window that it publishes, and the first time after it at which it is due."""
+    """An export, the window of it that is rehearsed, and the first time after it at which it is due."""
 
     export: Export
     contract: Contract
@@ -75,16 +78,50 @@ class Due:
     time: datetime
 
 
-def list_due(loaded: LoadedDeployment) -> list[Due]:
-    """Return the first window of each export, in the order of their ends."""
+def list_due(loaded: LoadedDeployment, now: datetime) -> list[Due]:
+    """Return the rehearsed window of each export, in the order of their ends: the first one, or a later one
+    that is due by `now` if the topic has events of past windows.
+    """
     found = []
     for export in loaded.deployment.exports:
         contract = loaded.sources.contract(export.contract, None)
         window = find_window(export.first_day or contract.window.first, contract.window)
+        if _has_past_events(loaded, contract.source.topic):
+            window = _find_later_window(export, contract, window, now)
         time = _find_due_time(export, window)
         if time is not None:
             found.append(Due(export, contract, window, time))
     return sorted(found, key=lambda due: due.window.end)
+
+
+def _has_past_events(loaded: LoadedDeployment, name: str) -> bool:
+    """Return whether Datagen makes the topic's events, or those that its statement reads, from a schema of
+    the project: their times are then those of the schema.
+    """
+    topics = {topic.name: topic for topic in loaded.deployment.topics}
+    found: set[str] = set()
+    names = {name}
+    while names:
+        found |= names
+        texts = [
+            loaded.sources.statement(statement).create
+            for reader in sorted(names)
+            if (topic := topics.get(reader)) and (statement := topic.statement)
+        ]
+        words = set(_WORD.findall("\n".join(texts)))
+        names = (topics.keys() & words) - found
+    return any(topics[source].datagen == "schema" for source in topics.keys() & found)
+
+
+def _find_later_window(export: Export, contract: Contract, first: Window, now: datetime) -> Window:
+    window = first
+    for _ in range(_PAST_WINDOWS):
+        following = find_next_window(window, contract.window)
+        time = _find_due_time(export, following)
+        if time is None or time > now:
+            break
+        window = following
+    return window
 
 
 def _find_due_time(export: Export, window: Window) -> datetime | None:

@@ -28,10 +28,13 @@ class Claim(StrEnum):
     SUBSCRIPTIONS = "recipients confirm their subscription"
     PUBLISHED = "the schedule fires, and the job publishes the right rows"
     NOT_TWICE = "a second firing publishes nothing twice"
+    BACKFILLED = "one command writes past windows, and again it writes nothing"
+    VERIFIED = "verify finds nothing wrong"
     FAILURE_MAILED = "a failed run is reported by mail"
     ROTATION = "every secret rotates while a reader reads"
     REVOKED = "a key is rotated and revoked by hand"
     LOGS = "logs finds what a name wrote"
+    EDITED = "an edited Flink statement goes on where its old text stopped"
     REPAIRED = "what somebody deleted is reported and created again"
     PERMISSIONS = "permissions that grow are shown before a deployment"
     ROLLBACK = "a failed change rolls back completely"
@@ -48,9 +51,12 @@ NOT_ASKED: Final[Mapping[Claim, str]] = {
     Claim.NAMED_QUERIES: "a query of Athena writes its result to the bucket",
     Claim.BROKEN_TRUST: "it changes the trust of a role",
     Claim.NOT_TWICE: "it starts a run",
+    Claim.BACKFILLED: "it starts a run",
+    Claim.VERIFIED: "it is what this verification shows as a whole",
     Claim.FAILURE_MAILED: "it makes a run fail, and sends a mail",
     Claim.REVOKED: "it rotates a key; `lakeferry rotate` shows the keys",
     Claim.LOGS: "it needs a run that fails",
+    Claim.EDITED: "it edits a statement",
     Claim.PERMISSIONS: "it changes the deployment file; `lakeferry plan --check` compares with it",
     Claim.ROLLBACK: "it deploys a change that fails",
     Claim.UPDATE: "it deploys a change",
@@ -84,6 +90,10 @@ def explain_no_confluent(deployment: Deployment) -> str:
     return "" if deployment.confluent else "the file has no [confluent], so it creates nothing at a vendor"
 
 
+def explain_no_statements(deployment: Deployment) -> str:
+    return "" if deployment.statements else "the file has no Flink statement"
+
+
 def explain_no_own_tables(deployment: Deployment) -> str:
     return explain_no_confluent(deployment) or explain_no_tables(deployment)
 
@@ -97,7 +107,9 @@ _ABSENT: Final[Mapping[Claim, Absent]] = {
     Claim.MONITORING: explain_no_tables,
     Claim.PUBLISHED: explain_no_exports,
     Claim.NOT_TWICE: explain_no_exports,
+    Claim.BACKFILLED: explain_no_exports,
     Claim.FAILURE_MAILED: explain_no_exports,
+    Claim.EDITED: explain_no_statements,
     Claim.ROTATION: explain_no_confluent,
     Claim.REVOKED: explain_no_confluent,
     Claim.REPAIRED: explain_no_own_tables,

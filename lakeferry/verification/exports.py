@@ -14,6 +14,7 @@ from lakeferry.error_translation import translate_aws_errors
 from lakeferry.exports.deployed import DeployedExport, find_export
 from lakeferry.health.exports import ExportStatus, observe_engineers, read_exports
 from lakeferry.health.freshness import Readers
+from lakeferry.health.model import State
 from lakeferry.verification import recomputation, windows
 from lakeferry.verification.claims import Claim, explain_absent
 from lakeferry.verification.evidence import Answer, Asked, Finding, explain_unseen
@@ -41,14 +42,28 @@ def check_runs(readers: Readers) -> list[Finding]:
     """Check the runs and the mails of the exports, as `lakeferry status` does."""
     findings = []
     for status in read_exports(readers):
-        asked = Asked(RUNS, status.export, _STATUS)
-        findings += [asked.observed(observation) for observation in status.observations]
-        if not status.observations:
-            findings.append(asked.passed(_describe_last(status)))
+        findings += judge_runs(status)
     asked = Asked(Claim.SUBSCRIPTIONS, "engineers", "SNS: ListSubscriptionsByTopic")
     engineers = observe_engineers(readers)
     findings.append(asked.observed(engineers) if engineers else asked.passed("all of them get alarms"))
     return findings
+
+
+def judge_runs(status: ExportStatus) -> list[Finding]:
+    """Return what is wrong or unknown about the runs of an export, or that nothing is.
+
+    Before its first scheduled run, no window of an export that has run is late.
+    """
+    asked = Asked(RUNS, status.export, _STATUS)
+    waiting = [observation for observation in status.observations if observation.state is State.WAITING]
+    troubles = [observation for observation in status.observations if observation not in waiting]
+    shown = troubles if status.last else status.observations
+    if shown:
+        return [asked.observed(observation) for observation in shown]
+    if status.last is None:
+        return [asked.unknown(_describe_last(status))]
+    seen = [_describe_last(status), *(observation.message for observation in waiting)]
+    return [asked.passed("; ".join(seen))]
 
 
 def _describe_last(status: ExportStatus) -> str:

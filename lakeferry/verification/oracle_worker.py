@@ -35,6 +35,8 @@ from lakeferry.verification.oracle_sql import EVENT, PERSONS, Query, quote, writ
 
 #: Characters of Spark's message that a problem quotes.
 _LONGEST: Final = 300
+#: In the message of Iceberg's exception for a snapshot that the table's metadata doesn't have.
+_NO_SNAPSHOT: Final = "Cannot find snapshot"
 _OCCURRENCE: Final = "oracle-occurrence"
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -317,7 +319,9 @@ def _write_text(text: str) -> str:
 
 
 def _name_error(error: Exception) -> str:
-    """Return the name of Spark's error, whose message may have data."""
+    """Return what is wrong, without Spark's message, which may have data."""
+    if str(error).find(_NO_SNAPSHOT) >= 0:
+        return "the table has no such snapshot: it has expired, or the table was created again"
     condition = error.getErrorClass() if isinstance(error, PySparkException) else None
     return f"Spark failed: {condition or type(error).__name__}"
 

@@ -90,9 +90,8 @@ def _look_in_athena(ctx: DeploymentContext, topic: Topic) -> Answer:
             if read_error_code(error) not in _ABSENT:
                 raise
             return Answer(None, f"Athena doesn't show {database}.{topic.table}, or not to you")
-    columns = len(shown.get("Columns", []))
-    # Without columns, it isn't the table that Tableflow wrote.
-    return Answer(columns > 0 or None, f"{database}.{topic.table}, {columns} columns")
+    table_type = str(shown.get("Parameters", {}).get("table_type", ""))
+    return Answer(table_type.upper() == "ICEBERG", f"{database}.{topic.table}, {table_type or 'no'} table")
 
 
 def check_hops(readers: Readers) -> list[Finding]:

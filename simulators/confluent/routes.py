@@ -13,6 +13,7 @@ from simulators.confluent import (
     kafka,
     kafka_acls,
     metrics,
+    quotas,
     registry,
 )
 from simulators.confluent.flink import statements
@@ -31,4 +32,5 @@ ROUTES: Final[tuple[Route, ...]] = (
     *topics.ROUTES,
     *iceberg_rest.ROUTES,
     *metrics.ROUTES,
+    *quotas.ROUTES,
 )

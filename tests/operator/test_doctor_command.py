@@ -232,6 +232,11 @@ def test_an_existing_environment_needs_stream_governance(ctx):
     vendor.cloud.delete(f"/org/v2/environments/{made['id']}")
 
 
+def test_the_quotas_of_an_organization_are_seen_by_its_admin(ctx):
+    check = confluent.check_quotas(ctx, ctx.confluent())
+    assert (check.result, "none of 2" in check.message, check.is_seen) == (Result.OK, True, True)
+
+
 @contextmanager
 def bootstrapped(version):
     ssm = boto3.client("ssm")

@@ -58,6 +58,7 @@ class TestWhichChecksApply:
             "doctor names a broken handshake": "no vendor assumes a role of the deployment",
             "every secret rotates while a reader reads": why,
             "a key is rotated and revoked by hand": why,
+            "an edited Flink statement goes on where its old text stopped": "the file has no Flink statement",
             "what somebody deleted is reported and created again": why,
             "a failed change rolls back completely": why,
         }
@@ -73,6 +74,22 @@ class TestWhichChecksApply:
         found = absent(attrs.evolve(deployment, topics=topics))
         assert found["Athena's named queries run"] == "the file has no table in Glue"
         assert "doctor names a broken handshake" in found
+
+
+class TestTheRehearsedWindow:
+    """Orders that Datagen makes from a schema are of four weeks; all other events are of one window."""
+
+    def find(self, now):
+        return {
+            due.export.contract: due.window.label for due in subject.list_due(shipped.load("orders"), now)
+        }
+
+    def test_is_the_fourth_if_the_topic_has_events_of_past_windows(self):
+        assert self.find(NOW) == {"weekly_store_orders": "2026-W47", "daily_trades_by_minute": "2026-11-22"}
+
+    def test_is_one_that_is_due(self):
+        earlier = datetime(2026, 11, 17, tzinfo=UTC)
+        assert self.find(earlier)["weekly_store_orders"] == "2026-W46"
 
 
 def test_the_example_deploys_what_ships():
@@ -113,7 +130,7 @@ class TestTheCopy:
         first, second = adapted.loaded.deployment.exports
         assert (first.first_day, str(second.first_day)) == (None, "2026-11-16")
         assert "exports[1].first_day is 2026-11-16" in adapted.differences[0]
-        assert max(due.time for due in subject.list_due(adapted.loaded)) <= NOW
+        assert max(due.time for due in subject.list_due(adapted.loaded, NOW)) <= NOW
 
     def test_what_other_departments_have_is_refused_by_its_keys(self, tmp_path):
         region = 'region = "eu-central-1"'
@@ -242,7 +259,7 @@ class TestEvents:
 
 class TestComparison:
     def find_difference(self, delivered, expected, *, show_rows=True):
-        contract = next(due for due in subject.list_due(shipped.load("dev"))).contract
+        contract = next(due for due in subject.list_due(shipped.load("dev"), NOW)).contract
         header = [column.name for column in contract.columns]
         rows = [[cell] * len(header) for cell in delivered]
         wanted = [[cell] * len(header) for cell in expected]
@@ -307,7 +324,7 @@ class TestChecksOfAFile:
         plain = attrs.evolve(contract, column=copied, aggregate=None, check=[], **changes)
         plain = attrs.evolve(plain, delivery=attrs.evolve(plain.delivery, order_by=["symbol"]))
         due = next(
-            due for due in subject.list_due(shipped.load("dev")) if due.export.contract == contract.name
+            due for due in subject.list_due(shipped.load("dev"), NOW) if due.export.contract == contract.name
         )
         start = int(due.window.start.timestamp() * 1000)
         values = [made.next() for _ in range(40)]

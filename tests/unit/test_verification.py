@@ -9,9 +9,10 @@ import pytest
 from botocore.exceptions import ClientError
 
 from lakeferry.errors import CommandFailed
+from lakeferry.health.exports import ExportStatus, LastRun
 from lakeferry.health.model import Check, Group, Observation, Result, State
 from lakeferry.rehearsal.phases import LAST, PHASES
-from lakeferry.verification import report, run, standing
+from lakeferry.verification import exports, report, run, standing
 from lakeferry.verification.claims import NOT_ASKED, Claim
 from lakeferry.verification.evidence import Answer, Asked, Finding, Outcome
 from tests.support import canary
@@ -165,3 +166,29 @@ class TestThePage:
         data, page = report.write(document(finding), tmp_path / "new" / "verify-prod-20261128T060000Z")
         assert json.loads(data.read_text())["findings"][0]["outcome"] == "unknown"
         assert secret not in data.read_text() + page.read_text()
+
+
+RUN = LastRun("jr_1", 0.0, 60.0, "SUCCEEDED", record="published")
+WAITING = Observation(State.WAITING, message="the first scheduled run comes at 2026-11-30 05:00 UTC")
+LATE = Observation(State.WRONG, 9.0, "9 hours late")
+
+
+@pytest.mark.parametrize(
+    ("last", "observations", "outcomes", "words"),
+    [
+        (RUN, (), ["passed"], "run jr_1: published"),
+        (RUN, (WAITING,), ["passed"], "comes at 2026-11-30"),
+        (RUN, (LATE,), ["failed"], "9 hours late"),
+        (RUN, (WAITING, LATE), ["failed"], "9 hours late"),
+        (None, (WAITING,), ["unknown"], "comes at 2026-11-30"),
+        (None, (LATE,), ["failed"], "9 hours late"),
+        (None, (), ["unknown"], "no run yet"),
+    ],
+)
+def test_before_its_first_scheduled_run_an_export_that_has_run_is_not_late(
+    last, observations, outcomes, words
+):
+    status = ExportStatus("weekly_sales", last, None, "UTC", observations)
+    findings = exports.judge_runs(status)
+    assert [str(finding.outcome) for finding in findings] == outcomes
+    assert words in findings[0].seen

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import json
 import re
+from pathlib import Path
 from typing import Any, Final
 
 from config.deployments.confluent_model import Topic
@@ -14,6 +15,7 @@ from lakeferry.credentials.rotating_secrets import RotatingSecret
 from lakeferry.deployment import stacks
 from lakeferry.rehearsal import environments
 from lakeferry.rehearsal.harness import Check, Harness, NotApplicable, Result, require, wait_until
+from lakeferry.verification.claims import Claim
 from lambdas.snowflake import sql
 
 _ADMINS_STATEMENT: Final = re.compile(r"ALTER USER [^;\n]+")
@@ -74,8 +76,7 @@ def status(harness: Harness) -> list[Result]:
     All that may be wrong is that the events are old.
     """
     harness.simulators.advance_snowflake(_SNOWFLAKE_REFRESH)
-    is_shown_by_confluent = harness.deployment.confluent and not harness.deployment.uses_existing_cluster
-    code = 1 if is_shown_by_confluent and harness.deployment.tables else 0
+    code = _code_of_status(harness)
     harness.project.show("status", ends=code)
     answer = harness.project.run("status", code=code)
     tables = (answer["details"] if code else answer)["tables"]
@@ -87,6 +88,30 @@ def status(harness: Harness) -> list[Result]:
         hops += len(observations)
     require(wrong <= {"topic"}, f"status finds {sorted(wrong)} wrong, and only the simulated topics are old")
     return [Check("status looks at every hop of every table", f"{len(tables)} tables, {hops} hops")]
+
+
+def verify(harness: Harness) -> list[Result]:
+    """Verify the deployment. All that may be wrong is that the events are old, as in `status`."""
+    out = harness.out / "evidence"
+    code = _code_of_status(harness)
+    answer = harness.project.run(f"verify --out {out.resolve()}", code=code)
+    document = answer["details"] if code else answer
+    wrong = [finding for finding in document["findings"] if finding["outcome"] in ("failed", "unknown")]
+    others = [
+        f"{finding['about']}: {finding['claim']}: {finding['seen']}"
+        for finding in wrong
+        if not (code and finding["claim"] == Claim.STATUS and finding["about"].endswith(", topic"))
+    ]
+    require(not others, f"verify finds wrong or unknown: {'; '.join(others)}")
+    counts = ", ".join(f"{count} {outcome}" for outcome, count in document["counts"].items())
+    evidence = [Path(file).name for file in document["files"]]
+    return [Check("verify finds nothing wrong", f"{counts}; {', '.join(evidence)}", document["counts"])]
+
+
+def _code_of_status(harness: Harness) -> int:
+    """Return the exit code of `status` when nothing is wrong but that the simulated events are old."""
+    is_shown_by_confluent = harness.deployment.confluent and not harness.deployment.uses_existing_cluster
+    return 1 if is_shown_by_confluent and harness.deployment.tables else 0
 
 
 def rotate(harness: Harness) -> list[Result]:

@@ -12,6 +12,9 @@
   (StartQueryExecution, GetQueryResults); user guide, "Override client-side settings", "Configure per-query
   data usage limits", "Control access to Amazon S3 from Athena".
 
+- athena_metadata: GetTableMetadata of a table that Glue doesn't have is a MetadataException. Stock answers
+  with an empty table. Source: Athena API reference (GetTableMetadata).
+
 Where Lake Formation governs, a caller without SELECT on a table is told that it has no accessible columns.
 
 Less strict than AWS: a caller with glue:GetTable doesn't need glue:GetDatabase. The .metadata file of a
@@ -39,7 +42,8 @@ from simulators.aws.hooks import Answer, Original, OriginalRequest, Patch, Reque
 from simulators.aws.patches.athena_workgroups import ATHENA, PRIMARY, Refused, build_invalid_request
 
 QUERIES = Patch("athena_queries")
-PATCHES: Final = (QUERIES,)
+METADATA = Patch("athena_metadata")
+PATCHES: Final = (QUERIES, METADATA)
 #: How many queries run at the same time; the others wait in QUEUED.
 _CONCURRENT: Final = 2
 _ENGINE_VERSION: Final = {
@@ -125,6 +129,14 @@ def stop_query_execution(original: Original, data: dict[str, Any]) -> Answer:
     if process := _processes.get(str(data.get("QueryExecutionId"))):
         process.kill()
     return answer
+
+
+@METADATA.replaces(ATHENA, "_get_table_metadata", "data")
+def get_table_metadata(original: Original, data: dict[str, Any]) -> Answer:
+    name = f"{data.get('DatabaseName', '')}/{data.get('TableName', '')}"
+    if name not in import_ministack("services.glue")._tables:
+        return build_json_error("MetadataException", f"Entity Not Found: table {name}")
+    return original(data)
 
 
 async def _start_query(request: dict[str, Any], access_key: str, region: str) -> str:

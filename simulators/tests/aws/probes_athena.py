@@ -278,3 +278,13 @@ def keeps_a_workgroup_of_a_stack_that_holds_queries(aws):
     full = stack.delete()
     error_of(aws.client("athena").delete_named_query, NamedQueryId=number)
     return (full, stack.delete()) == ("DELETE_FAILED", "DELETE_COMPLETE")
+
+
+@probe("athena_metadata")
+def shows_only_tables_that_exist(aws):
+    athena = Athena(aws)
+    athena.table  # noqa: B018  (the property creates it)
+    named = {"CatalogName": "AwsDataCatalog", "DatabaseName": athena.database}
+    shown = athena.client.get_table_metadata(**named, TableName="trades")["TableMetadata"]
+    missing = error_of(athena.client.get_table_metadata, **named, TableName="nosuch")
+    return (shown["Name"], missing) == ("trades", "MetadataException")
