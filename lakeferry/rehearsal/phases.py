@@ -81,9 +81,9 @@ PHASES: Final = (
         "the exports, their schedules and their mails",
         (
             Step(Claim.SUBSCRIPTIONS, exports.subscriptions),
+            Step(Claim.BACKFILLED, past_windows.backfilled),
             Step(Claim.PUBLISHED, exports.published),
             Step(Claim.NOT_TWICE, exports.not_twice),
-            Step(Claim.BACKFILLED, past_windows.backfilled),
             Step(Claim.VERIFIED, commands.verify),
             Step(Claim.FAILURE_MAILED, exports.failure_is_mailed),
         ),

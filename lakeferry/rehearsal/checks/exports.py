@@ -117,6 +117,7 @@ def _publish(harness: Harness, due: Due, expected: ExpectedFile) -> list[Result]
         return [NotApplicable(f"{name} publishes the right rows", why)]
     bucket = harness.output("data", "LakeBucketName")
     manifest = _read_manifest(harness, due)
+    require(manifest["generation"] == 1, f"{due.window.label} has generation {manifest['generation']}")
     files = {file["role"]: file["key"] for file in manifest["files"]}
     due_roles = {"data", "datapackage", "report", *due.contract.delivery.also}
     require(set(files) >= due_roles, f"only {sorted(files)} were published")
