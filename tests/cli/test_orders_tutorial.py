@@ -72,7 +72,7 @@ class Team:
         schema = fastavro.parse_schema(json.loads(answer["schema"]))
         orders = {}
         for record in answer["records"]:
-            value = io.BytesIO(base64.b64decode(record["value"]))
+            value = io.BytesIO(base64.b64decode(record["avro"]))
             order = fastavro.schemaless_reader(value, schema)
             year, week, _ = order["date"].isocalendar()
             orders[order["store_order_id"], f"{year}-W{week}"] = len(order["order_lines"])
