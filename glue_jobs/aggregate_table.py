@@ -8,8 +8,11 @@ since the manifest was read.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from contextlib import suppress
+from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import attrs
 from py4j.protocol import Py4JJavaError
@@ -28,7 +31,11 @@ from glue_jobs.platform import CATALOG
 from glue_jobs.source import make_timestamp_literal, pin, quoted
 from glue_jobs.store import Services
 
+_LOG = logging.getLogger(__name__)
 _ATTEMPTS = 10
+#: Older snapshots expire, but for the newest ones.
+_KEPT_FOR = timedelta(days=30)
+_KEPT_SNAPSHOTS = 20
 _TYPES = {"text": "string", "integer": "bigint"}
 
 
@@ -79,8 +86,25 @@ class AggregateTable:
                 if "ValidationException" not in str(error) and "CommitFailedException" not in str(error):
                     raise
             else:
+                self.expire_snapshots(datetime.now(UTC) - _KEPT_FOR)
                 return
         raise SourceProblem("EXP-AGGREGATE-BUSY", f"other writers keep changing {self.name}")
+
+    def expire_snapshots(self, before: datetime) -> None:
+        """Expire snapshots that were committed before this moment, but for the newest 20, and delete files
+        that only they have.
+
+        The rows are published by then, so what can't be expired now is left for the next run.
+        """
+        jvm: Any = self.spark()._jvm
+        try:
+            table = jvm.org.apache.iceberg.spark.Spark3Util.loadIcebergTable(
+                self.spark()._jsparkSession, self._identifier
+            )
+            expiry = table.expireSnapshots().expireOlderThan(int(before.timestamp() * 1000))
+            expiry.retainLast(_KEPT_SNAPSHOTS).commit()
+        except (PySparkException, Py4JJavaError) as error:
+            _LOG.warning("old snapshots of %s did not expire: %s", self.name, type(error).__name__)
 
     @property
     def _identifier(self) -> str:

@@ -22,7 +22,7 @@ from stacks.constructs.function import FunctionSchedule, PythonFunction
 from stacks.constructs.lake_formation import READS_DATABASE, LakeFormationGrants
 from stacks.constructs.mail import alarm_on_dead_letters, create_alarm
 from stacks.constructs.monitoring_rights import may_read_brought_key, may_read_tables, may_use_keys
-from stacks.constructs.queries import create_named_queries
+from stacks.constructs.queries import AGGREGATE_QUERIES, create_named_queries
 from stacks.constructs.secrets import may_decrypt_files, name_secret_arn
 from stacks.constructs.statements import (
     ITS_JOBS,
@@ -92,6 +92,19 @@ class OperationsStack(LakeferryStack):
             tables={topic.name: topic.table for topic in self.deployment.tables_in_glue},
             database=self._glue_database,
             workgroup=data.lake.workgroup,
+        )
+        kept = [
+            export.contract
+            for export in self.deployment.exports
+            if self.loaded.sources.contract(export.contract, None).keeps_table
+        ]
+        create_named_queries(
+            self,
+            prefix=self.deployment.prefix,
+            tables=dict(zip(kept, kept, strict=True)),
+            database=data.lake.aggregates,
+            workgroup=data.lake.workgroup,
+            queries=AGGREGATE_QUERIES,
         )
 
     @property

@@ -83,6 +83,7 @@ PHASES: Final = (
             Step(Claim.SUBSCRIPTIONS, exports.subscriptions),
             Step(Claim.BACKFILLED, past_windows.backfilled),
             Step(Claim.PUBLISHED, exports.published),
+            Step(Claim.AGGREGATES, tables.run_queries_of_aggregates),
             Step(Claim.NOT_TWICE, exports.not_twice),
             Step(Claim.VERIFIED, commands.verify),
             Step(Claim.FAILURE_MAILED, exports.failure_is_mailed),

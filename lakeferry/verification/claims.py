@@ -27,6 +27,7 @@ class Claim(StrEnum):
     MONITORING = "monitoring measures every hop"
     SUBSCRIPTIONS = "recipients confirm their subscription"
     PUBLISHED = "the schedule fires, and the job publishes the right rows"
+    AGGREGATES = "Athena's named queries run on aggregates"
     NOT_TWICE = "a second firing publishes nothing twice"
     BACKFILLED = "one command writes past windows, and again it writes nothing"
     VERIFIED = "verify finds nothing wrong"
@@ -50,6 +51,7 @@ NOT_ASKED: Final[Mapping[Claim, str]] = {
     "a warehouse",
     Claim.NAMED_QUERIES: "a query of Athena writes its result to the bucket",
     Claim.BROKEN_TRUST: "it changes the trust of a role",
+    Claim.AGGREGATES: "a query of Athena writes its result to the bucket",
     Claim.NOT_TWICE: "it starts a run",
     Claim.BACKFILLED: "it starts a run",
     Claim.VERIFIED: "it is what this verification shows as a whole",
@@ -106,6 +108,7 @@ _ABSENT: Final[Mapping[Claim, Absent]] = {
     Claim.BROKEN_TRUST: explain_no_trust,
     Claim.MONITORING: explain_no_tables,
     Claim.PUBLISHED: explain_no_exports,
+    Claim.AGGREGATES: explain_no_exports,
     Claim.NOT_TWICE: explain_no_exports,
     Claim.BACKFILLED: explain_no_exports,
     Claim.FAILURE_MAILED: explain_no_exports,

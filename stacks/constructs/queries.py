@@ -1,4 +1,4 @@
-"""Saved queries in Athena for each table."""
+"""Saved queries in Athena for each table of a topic, and for each table of aggregates."""
 
 from __future__ import annotations
 
@@ -20,18 +20,38 @@ QUERIES: Final = {
 }
 
 
+#: Of tables of aggregates, which have each published window's rows.
+AGGREGATE_QUERIES: Final = {
+    "Newest": (
+        "the newest window",
+        'SELECT * FROM "{database}"."{table}" WHERE window_start = '
+        '(SELECT max(window_start) FROM "{database}"."{table}")',
+    ),
+    "Windows": (
+        "rows of each window",
+        'SELECT "window", run_id, count(*) AS "rows" FROM "{database}"."{table}" GROUP BY 1, 2 ORDER BY 1',
+    ),
+}
+
 #: The most characters that a name may have (Athena API reference, CreateNamedQuery).
 _LONGEST: Final = 128
 
 
 def create_named_queries(
-    scope: Construct, *, prefix: str, tables: Mapping[str, str], database: str, workgroup: str
+    scope: Construct,
+    *,
+    prefix: str,
+    tables: Mapping[str, str],
+    database: str,
+    workgroup: str,
+    queries: Mapping[str, tuple[str, str]] = QUERIES,
 ) -> None:
-    """Create the queries on `tables`, which has each table's name by its topic. Names are quoted, because the
-    database's name has a hyphen.
+    """Create the queries on `tables`, which has each table's name by its topic or its export.
+
+    Names are quoted, because the name of a topic's database has a hyphen.
     """
     for topic, table in tables.items():
-        for name, (title, text) in QUERIES.items():
+        for name, (title, text) in queries.items():
             athena.CfnNamedQuery(
                 scope,
                 f"{to_pascal_case(topic)}{name}Query",

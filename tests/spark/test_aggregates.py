@@ -4,11 +4,13 @@ aggregates.
 
 from __future__ import annotations
 
-from datetime import date, timedelta
+from datetime import UTC, date, datetime, timedelta
 
 import pytest
 from pyspark.sql import functions as F  # noqa: N812 - how PySpark is read
 
+from config.exports import contracts
+from glue_jobs.aggregate_table import AggregateTable
 from glue_jobs.errors import StorageProblem
 from tests.support.lake import MONDAY, column, contract, topic_of
 
@@ -302,3 +304,35 @@ def test_a_kept_table_keeps_columns_that_the_contract_no_longer_has(lake):
     fewer = lake.export(contract(*COLUMNS[:2], aggregate=keeping, version=2))
     assert (fewer.state(), fewer.csv()) == ("published", b"region,visits\r\nnorth,4\r\n")
     assert kept(lake) == [("2024-W10", "north", 4, None, fewer.record.id)]
+
+
+def test_old_snapshots_of_the_table_expire_with_their_files(lake):
+    """The newest 20 stay, however old they are. The rows of each window stay too."""
+    keeping = PEOPLE | {"keep_as_table": True, "min_group_size": 2}
+    text = contract(*COLUMNS, aggregate=keeping)
+    lake.commit(VISITS, *visits("2024-W10", {"south": 3}))
+    lake.export(text)
+    name = f"lake.`{lake.target.aggregates_database}`.things"
+    rows = kept(lake)
+    for _ in range(21):
+        lake.spark.table(name).writeTo(name).overwritePartitions()
+    table = AggregateTable(
+        None, lambda: lake.spark, contracts.load(lake.write_contract(text)), lake.target.aggregates_database
+    )
+    before = set(files(lake, name))
+    table.expire_snapshots(datetime.now(UTC) - timedelta(days=30))
+    assert snapshots(lake, name) == 22, "none is that old"
+    table.expire_snapshots(datetime.now(UTC) + timedelta(days=1))
+    lake.spark.catalog.refreshTable(name)
+    assert snapshots(lake, name) == 20
+    assert len(before - set(files(lake, name))) == 2
+    assert kept(lake) == rows
+
+
+def snapshots(lake, name):
+    return lake.spark.table(f"{name}.snapshots").count()
+
+
+def files(lake, name):
+    """Return the data files that any snapshot of the table has."""
+    return [row["file_path"] for row in lake.spark.table(f"{name}.all_data_files").collect()]

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -91,21 +92,29 @@ def status(harness: Harness) -> list[Result]:
 
 
 def verify(harness: Harness) -> list[Result]:
-    """Verify the deployment. All that may be wrong is that the events are old, as in `status`."""
+    """Verify the deployment, and keep the evidence."""
     out = harness.out / "evidence"
-    code = _code_of_status(harness)
-    answer = harness.project.run(f"verify --out {out.resolve()}", code=code)
-    document = answer["details"] if code else answer
-    wrong = [finding for finding in document["findings"] if finding["outcome"] in ("failed", "unknown")]
-    others = [
+    answer = harness.project.run(f"verify --out {out.resolve()}", code=None)
+    require(answer["ok"] or answer["code"].startswith("VERIFY-"), f"verify ended with {answer}")
+    document = answer if answer["ok"] else answer["details"]
+    troubles = [
         f"{finding['about']}: {finding['claim']}: {finding['seen']}"
-        for finding in wrong
-        if not (code and finding["claim"] == Claim.STATUS and finding["about"].endswith(", topic"))
+        for finding in document["findings"]
+        if finding["outcome"] in ("failed", "unknown") and not _is_expected(harness, finding)
     ]
-    require(not others, f"verify finds wrong or unknown: {'; '.join(others)}")
+    require(not troubles, f"verify finds wrong or unknown: {'; '.join(troubles)}")
     counts = ", ".join(f"{count} {outcome}" for outcome, count in document["counts"].items())
     evidence = [Path(file).name for file in document["files"]]
     return [Check("verify finds nothing wrong", f"{counts}; {', '.join(evidence)}", document["counts"])]
+
+
+def _is_expected(harness: Harness, finding: Mapping[str, str]) -> bool:
+    """Return whether it is that the simulated events are old, as in `status`, or that the key of a team which
+    has no cluster of its own doesn't see what `doctor` asks about.
+    """
+    is_old = finding["claim"] == Claim.STATUS and finding["about"].endswith(", topic")
+    is_unseen = finding["claim"] == Claim.DOCTOR and finding["outcome"] == "unknown"
+    return is_old or (is_unseen and harness.deployment.uses_existing_cluster)
 
 
 def _code_of_status(harness: Harness) -> int:
