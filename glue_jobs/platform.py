@@ -24,6 +24,7 @@ CODE: Final = (".py", ".j2", ".css")
 #: that the job and the functions don't have.
 NOT_SHIPPED: Final = (
     "config/deployments/",
+    "config/exports/avro_document.py",
     "config/exports/avro_schema.py",
     "config/exports/check.py",
     "config/exports/personal.py",
