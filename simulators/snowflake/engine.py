@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any, Final, NoReturn
 
-from simulators.snowflake import privileges, select, show_grants
+from simulators.snowflake import privileges, readable, select, show_grants
 from simulators.snowflake.errors import COMPILATION, SqlError, not_simulated, syntax, unsupported
+from simulators.snowflake.model import Domain
 from simulators.snowflake.objects.catalog_integrations import CatalogIntegrations
 from simulators.snowflake.objects.databases import Databases, Schemas
 from simulators.snowflake.objects.external_volumes import ExternalVolumes
 from simulators.snowflake.objects.iceberg_tables import IcebergTables
 from simulators.snowflake.objects.object_type import CreateOptions, ObjectType
 from simulators.snowflake.objects.users import Roles, Users
+from simulators.snowflake.objects.views import Views
 from simulators.snowflake.objects.warehouses import Warehouses
 from simulators.snowflake.parser import Cursor, count_statements
 from simulators.snowflake.results import Result
 from simulators.snowflake.session import Session
 
+_VIEWS: Final = Views()
 OBJECT_TYPES: Final[tuple[ObjectType[Any], ...]] = (
     Warehouses(),
     Databases(),
@@ -26,6 +29,7 @@ OBJECT_TYPES: Final[tuple[ObjectType[Any], ...]] = (
     ExternalVolumes(),
     CatalogIntegrations(),
     IcebergTables(),
+    _VIEWS,
 )
 #: The SQL API supports none of these, because each call has a session of its own.
 _UNSUPPORTED: Final = ("USE", "PUT", "GET", "BEGIN", "START", "COMMIT", "ROLLBACK", "SET", "UNSET")
@@ -34,10 +38,10 @@ _OTHER_VERBS: Final = (
     "DECLARE VALUES"
 ).split()
 _OTHER_TYPES: Final = (
-    "TABLE VIEW STAGE STREAM TASK PIPE FUNCTION PROCEDURE SEQUENCE TAG ALERT SHARE ACCOUNT SECRET SERVICE "
+    "TABLE STAGE STREAM TASK PIPE FUNCTION PROCEDURE SEQUENCE TAG ALERT SHARE ACCOUNT SECRET SERVICE "
     "TRANSIENT TEMPORARY TEMP SECURE DYNAMIC EVENT HYBRID EXTERNAL CATALOG STORAGE API NOTIFICATION "
     "SECURITY NETWORK RESOURCE MASKING ROW SESSION PASSWORD AUTHENTICATION MATERIALIZED FILE APPLICATION "
-    "INTEGRATION INTEGRATIONS TABLES VIEWS STAGES STREAMS TASKS PIPES FUNCTIONS PROCEDURES SEQUENCES TAGS "
+    "INTEGRATION INTEGRATIONS TABLES STAGES STREAMS TASKS PIPES FUNCTIONS PROCEDURES SEQUENCES TAGS "
     "ALERTS SHARES PARAMETERS OBJECTS COLUMNS VARIABLES TRANSACTIONS LOCKS REGIONS ORGANIZATION PRIMARY "
     "TERSE".split()
 )
@@ -96,11 +100,30 @@ def _create_object(session: Session, cursor: Cursor) -> Result:
         if cursor.is_at("ALTER"):
             raise not_simulated("CREATE OR ALTER")
         raise syntax("syntax error unexpected 'OR'.")
-    object_type = _read_object_type(cursor)
+    if cursor.take("TABLE") or cursor.take("TRANSIENT", "TABLE"):
+        return _refuse_table(session, cursor)
+    secure = cursor.take("SECURE")
+    object_type = _VIEWS if secure and cursor.take("VIEW") else _read_object_type(cursor)
     if_not_exists = cursor.take("IF", "NOT", "EXISTS")
     if or_replace and if_not_exists:
         raise syntax("options IF NOT EXISTS and OR REPLACE are incompatible.")
-    return object_type.create(session, cursor, CreateOptions(or_replace, if_not_exists))
+    options = CreateOptions(or_replace, if_not_exists)
+    if object_type is _VIEWS:
+        return _VIEWS.create_view(session, cursor, options, secure=secure)
+    return object_type.create(session, cursor, options)
+
+
+def _refuse_table(session: Session, cursor: Cursor) -> NoReturn:
+    """Refuse a copy of what the session may not read, as Snowflake does. Other tables are not simulated."""
+    cursor.take("IF", "NOT", "EXISTS")
+    cursor.read_name()
+    if cursor.take("CLONE"):
+        readable.find(session, session.qualify_name(Domain.ICEBERG_TABLE, cursor.read_name()))
+        raise not_simulated("CREATE TABLE … CLONE")
+    if cursor.take("AS"):
+        select.list_view_columns(session, cursor.text[cursor.next.start :])
+        raise not_simulated("CREATE TABLE … AS")
+    raise not_simulated("TABLE")
 
 
 def _show_objects(session: Session, cursor: Cursor) -> Result:

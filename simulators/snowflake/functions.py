@@ -1,4 +1,4 @@
-"""Context functions CURRENT_… and system functions SYSTEM$…."""
+"""Context functions CURRENT_…, system functions SYSTEM$… and GET_DDL."""
 
 from __future__ import annotations
 
@@ -7,10 +7,19 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from simulators.core.aws_access import AwsRefused
-from simulators.snowflake import iceberg, trust
+from simulators.snowflake import iceberg, readable, trust
 from simulators.snowflake.errors import COMPILATION, SqlError, invalid_value, missing, not_simulated
-from simulators.snowflake.model import CatalogLink, Domain, IcebergTable, Integration, Volume
+from simulators.snowflake.model import (
+    CatalogLink,
+    Domain,
+    IcebergTable,
+    Integration,
+    View,
+    Volume,
+    to_sql_name,
+)
 from simulators.snowflake.objects import databases
+from simulators.snowflake.parser import Cursor
 from simulators.snowflake.session import Session, list_inherited_roles
 
 _VERSION: Final = "9.37.1"
@@ -131,6 +140,28 @@ def _read_login_failure(session: Session, arguments: list[str]) -> str:
     return json.dumps(details)
 
 
+def _read_ddl(session: Session, arguments: list[str]) -> str:
+    """Return the statement that creates a view or a table. Raises SqlError."""
+    if len(arguments) < 2:
+        raise SqlError("000938", "22023", f"{COMPILATION}not enough arguments for function [GET_DDL]")
+    cursor = Cursor(arguments[1])
+    name = cursor.read_name()
+    cursor.end()
+    if arguments[0].upper() == "VIEW":
+        view: View = session.resolve(Domain.VIEW, name)
+        # The definition of a secure view is for its owner only (docs.snowflake.com, "Working with Secure
+        # Views").
+        if not readable.can_read_definition(session, view):
+            session.require("OWNERSHIP", view)
+        return view.text
+    if arguments[0].upper() == "TABLE":
+        table: IcebergTable = session.resolve(Domain.ICEBERG_TABLE, name)
+        session.require_any(("SELECT", "REFERENCES", "OWNERSHIP"), table)
+        columns = ", ".join(f"{column.name} {column.sql_type}" for column in iceberg.list_columns(table))
+        return f"create iceberg table {to_sql_name(name)} ({columns})"
+    raise not_simulated(f"GET_DDL of {arguments[0]}")
+
+
 def _ignore_arguments(read_session: Callable[[Session], str | None]) -> Function:
     return lambda session, arguments: read_session(session)
 
@@ -165,4 +196,5 @@ FUNCTIONS: Final[dict[str, Function]] = {
         databases.describe_link_configuration(_find_link(session, arguments)[1])
     ),
     "SYSTEM$GET_LOGIN_FAILURE_DETAILS": _read_login_failure,
+    "GET_DDL": _read_ddl,
 }

@@ -40,6 +40,7 @@ class Domain(Enum):
     VOLUME = "EXTERNAL VOLUME"
     INTEGRATION = "INTEGRATION"
     ICEBERG_TABLE = "ICEBERG TABLE"
+    VIEW = "VIEW"
 
     @property
     def label(self) -> str:
@@ -49,7 +50,7 @@ class Domain(Enum):
     @property
     def depth(self) -> int:
         """Return the number of parts in a fully qualified name."""
-        return {Domain.SCHEMA: 2, Domain.ICEBERG_TABLE: 3}.get(self, 1)
+        return {Domain.SCHEMA: 2, Domain.ICEBERG_TABLE: 3, Domain.VIEW: 3}.get(self, 1)
 
 
 class Key(NamedTuple):
@@ -245,6 +246,20 @@ class IcebergTable(SnowflakeObject):
     #: The current snapshot, and its time in milliseconds since 1970 UTC; 0 without a snapshot or a lake.
     snapshot_id: int = 0
     snapshot_ms: int = 0
+
+
+@attrs.define(eq=False, kw_only=True)
+class View(SnowflakeObject):
+    """`text` is the statement that created it, `query` the SELECT in it, which runs with the owner's rights.
+
+    `columns` are those that the query had when the view was created.
+    """
+
+    domain: ClassVar[Domain] = Domain.VIEW
+    text: str
+    query: str
+    columns: tuple[TableColumn, ...] = ()
+    secure: bool = False
 
 
 @attrs.frozen

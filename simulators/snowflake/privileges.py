@@ -67,8 +67,13 @@ PRIVILEGES: Final[dict[Domain, tuple[str, ...]]] = {
         "UPDATE",
         "EVOLVE SCHEMA",
     ),
+    Domain.VIEW: ("APPLYBUDGET", "DELETE", "INSERT", "REFERENCES", "SELECT", "TRUNCATE", "UPDATE"),
 }
-_PLURALS: Final = {"ICEBERG TABLES": Domain.ICEBERG_TABLE, "SCHEMAS": Domain.SCHEMA}
+_PLURALS: Final = {
+    "ICEBERG TABLES": Domain.ICEBERG_TABLE,
+    "SCHEMAS": Domain.SCHEMA,
+    "VIEWS": Domain.VIEW,
+}
 
 
 class Change(NamedTuple):
@@ -255,7 +260,7 @@ def _may_grant(session: Session, privilege: str, on: SnowflakeObject) -> bool:
 
     In a managed access schema, the schema's owner may grant it, not the object's.
     """
-    if on.domain is Domain.ICEBERG_TABLE:
+    if on.domain in (Domain.ICEBERG_TABLE, Domain.VIEW):
         schema: Any = session.account.find(Domain.SCHEMA, on.name[:2])
         if schema.managed_access:
             return session.manages_grants or session.has(OWNERSHIP, schema)

@@ -1,10 +1,15 @@
-"""SELECT: resolves names and checks privileges as Snowflake does; DuckDB computes the rows."""
+"""SELECT: resolves names and checks privileges as Snowflake does; DuckDB computes the rows.
+
+A view runs with the rights of its owner: whoever may select from it needs no privilege on its tables
+(docs.snowflake.com, "Overview of Views").
+"""
 
 from __future__ import annotations
 
 import re
 from typing import Any, Final
 
+import attrs
 import duckdb
 import sqlglot
 from sqlglot import exp
@@ -12,16 +17,17 @@ from sqlglot.errors import OptimizeError, ParseError, SqlglotError, TokenError
 from sqlglot.optimizer.qualify import qualify
 from sqlglot.schema import MappingSchema
 
-from simulators.snowflake import functions
-from simulators.snowflake.account import Account
-from simulators.snowflake.errors import COMPILATION, SqlError, missing, not_simulated, syntax
-from simulators.snowflake.iceberg import list_columns, read_rows
-from simulators.snowflake.model import Domain, IcebergTable, Name
+from simulators.snowflake import functions, readable
+from simulators.snowflake.errors import COMPILATION, SqlError, not_simulated, syntax
+from simulators.snowflake.model import TableColumn, View
+from simulators.snowflake.readable import Source
 from simulators.snowflake.results import Column, Result, from_arrow
 from simulators.snowflake.session import Session
 
 _DIALECT: Final = "snowflake"
-_SESSION_FUNCTION: Final = re.compile(r"(SYSTEM\$\w+|CURRENT_\w+)(\(.*\))?", re.DOTALL | re.IGNORECASE)
+_SESSION_FUNCTION: Final = re.compile(
+    r"(SYSTEM\$\w+|CURRENT_\w+|GET_DDL)(\(.*\))?", re.DOTALL | re.IGNORECASE
+)
 
 
 def run(session: Session, text: str, bindings: dict[str, Any]) -> Result:
@@ -29,13 +35,30 @@ def run(session: Session, text: str, bindings: dict[str, Any]) -> Result:
     _bind(tree, bindings)
     _name_columns(tree)
     _replace_session_functions(session, tree)
-    tables = _replace_tables(session, tree)
-    if tables:
+    sources: dict[str, Source] = {}
+    _replace_tables(session, tree, sources)
+    if sources:
         session.get_running_warehouse()
     elif literals := _select_literals(tree):
         return literals
-    _qualify_columns(tree, tables)
-    return _execute(session.account, tree, tables)
+    _qualify_columns(tree, sources)
+    return _execute(tree, sources)
+
+
+def list_view_columns(session: Session, query: str) -> tuple[TableColumn, ...]:
+    """Return the columns of a query that a view is to have. Raises SqlError if the session may not run it."""
+    tree = _parse(query)
+    _name_columns(tree)
+    sources: dict[str, Source] = {}
+    _replace_tables(session, tree, sources)
+    _qualify_columns(tree, sources)
+    known_types: dict[str, str] = {}
+    for source in sources.values():
+        known_types |= source.column_types
+    names = tree.named_selects
+    if len(set(names)) != len(names):
+        raise SqlError("002025", "42S21", f"{COMPILATION}duplicate column name")
+    return tuple(TableColumn(name, known_types.get(name, "VARIANT")) for name in names)
 
 
 def _parse(text: str) -> exp.Query:
@@ -112,21 +135,37 @@ def _describe_literal(name: str, value: exp.Expr) -> Column:
     return Column(name)
 
 
-def _replace_tables(session: Session, tree: exp.Query) -> dict[str, IcebergTable]:
-    """Replace the names of tables with short ones, and return the tables by short name."""
-    tables: dict[str, IcebergTable] = {}
+def _replace_tables(session: Session, tree: exp.Query, sources: dict[str, Source]) -> None:
+    """Replace the names of tables with short ones, and add the tables to `sources` by short name. Replace the
+    name of a view with its query, whose tables are read with the rights of the view's owner.
+    """
     common = {_normalize_identifier(expression.args["alias"].this) for expression in tree.find_all(exp.CTE)}
     for node in list(tree.find_all(exp.Table)):
-        if not isinstance(node.this, exp.Identifier) or node.args.get("when") or node.args.get("joins"):
+        if not isinstance(node.this, exp.Identifier) or node.args.get("joins"):
             raise not_simulated(f"reading from {node.sql(dialect=_DIALECT)}")
         name = tuple(_normalize_identifier(part) for part in node.parts)
         if len(name) == 1 and name[0] in common:
             continue
-        short_name = f"table {len(tables)}"
-        tables[short_name] = _find_readable_table(session, name)
+        found = readable.find(session, name)
+        if node.args.get("when"):
+            raise not_simulated(f"reading from {node.sql(dialect=_DIALECT)}")
         alias = node.args.get("alias") or exp.TableAlias(this=exp.to_identifier(name[-1], quoted=True))
+        if isinstance(found, View):
+            node.replace(exp.Subquery(this=_expand_view(session, found, sources), alias=alias))
+            continue
+        short_name = f"table {len(sources)}"
+        sources[short_name] = found
         node.replace(exp.Table(this=exp.to_identifier(short_name, quoted=True), alias=alias))
-    return tables
+
+
+def _expand_view(session: Session, view: View, sources: dict[str, Source]) -> exp.Query:
+    tree = _parse(view.query)
+    _name_columns(tree)
+    owner = attrs.evolve(session.user, secondary_roles=False)
+    database, schema, _ = view.name
+    as_owner = Session(session.account, owner, view.owner, database=database, schema=schema)
+    _replace_tables(as_owner, tree, sources)
+    return tree
 
 
 def _normalize_identifier(identifier: Any) -> str:
@@ -134,37 +173,19 @@ def _normalize_identifier(identifier: Any) -> str:
     return name if identifier.args.get("quoted") else name.upper()
 
 
-def _find_readable_table(session: Session, name: Name) -> IcebergTable:
-    if len(name) > 1 and name[-2] in ("INFORMATION_SCHEMA", "ACCOUNT_USAGE"):
-        raise not_simulated(f"views of {name[-2]}")
-    try:
-        table: IcebergTable = session.resolve(Domain.ICEBERG_TABLE, name)
-    except SqlError as error:
-        raise SqlError(error.code, error.state, error.message.replace("Iceberg table", "Object")) from None
-    session.require("SELECT", table)
-    if not table.metadata:
-        if session.account.lake:
-            raise missing("OBJECT", name)
-        raise not_simulated("SELECT without AWS: start with --aws")
-    return table
-
-
-def _qualify_columns(tree: exp.Query, tables: dict[str, IcebergTable]) -> None:
+def _qualify_columns(tree: exp.Query, sources: dict[str, Source]) -> None:
     """Qualify the columns with their tables. Raises SqlError 000904 for a column that doesn't exist."""
-    column_types = {}
     names_by_lower_case: dict[str, str] = {}
-    for short_name, table in tables.items():
-        types_of_table = {column.name: column.sql_type for column in list_columns(table)}
-        column_types[short_name] = types_of_table
-        if table.linked:
-            names_by_lower_case |= {name.lower(): name for name in types_of_table}
+    for source in sources.values():
+        if source.keeps_case:
+            names_by_lower_case |= {name.lower(): name for name in source.column_types}
     for column in tree.find_all(exp.Column):
         column.set("db", None)
         column.set("catalog", None)
         if exact := names_by_lower_case.get(column.name.lower()):
             column.set("this", exp.to_identifier(exact, quoted=True))
     schema = MappingSchema(
-        {short_name: dict.fromkeys(names, "VARIANT") for short_name, names in column_types.items()},
+        {name: dict.fromkeys(source.column_types, "VARIANT") for name, source in sources.items()},
         normalize=False,
     )
     try:
@@ -186,13 +207,10 @@ def _build_unresolved_error(message: str) -> SqlError:
     )
 
 
-def _execute(account: Account, tree: exp.Query, tables: dict[str, IcebergTable]) -> Result:
+def _execute(tree: exp.Query, sources: dict[str, Source]) -> Result:
     with duckdb.connect(config={"threads": 1, "enable_external_access": False}) as engine:
-        for short_name, table in tables.items():
-            engine.register(
-                short_name,
-                read_rows(account, table).rename_columns([column.name for column in list_columns(table)]),
-            )
+        for short_name, source in sources.items():
+            engine.register(short_name, source.read_rows().rename_columns(list(source.column_types)))
         try:
             answer = engine.execute(tree.sql(dialect="duckdb")).to_arrow_table()
         except duckdb.Error as error:

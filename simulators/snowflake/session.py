@@ -12,7 +12,7 @@ from simulators.snowflake.parser import Cursor
 
 _MANAGE: Final = "MANAGE GRANTS"
 #: A role needs one of these privileges on a database or schema to use the objects in it.
-_TRAVERSE: Final = ("USAGE", "CREATE SCHEMA", "CREATE ICEBERG TABLE", "MONITOR")
+_TRAVERSE: Final = ("USAGE", "CREATE SCHEMA", "CREATE ICEBERG TABLE", "CREATE VIEW", "MONITOR")
 
 
 class Session:

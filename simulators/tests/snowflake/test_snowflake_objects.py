@@ -128,7 +128,7 @@ def test_like_takes_wildcards_and_escapes(admin, pattern):
         ),
         ("INSERT INTO T VALUES (1)", "000000"),
         ("UNDROP EXTERNAL VOLUME X", "000000"),
-        ("GRANT SELECT ON ALL VIEWS IN SCHEMA D.S TO ROLE PUBLIC", "000000"),
+        ("GRANT SELECT ON ALL DYNAMIC TABLES IN SCHEMA D.S TO ROLE PUBLIC", "000000"),
         ("SELECT SYSTEM$NEW_THING('x')", "000000"),
         ("SHOW TABLES", "000000"),
         ("CREATE WAREHOUSE X WAREHOUSE_SIZE='HUGE'", "001008"),
