@@ -44,6 +44,7 @@ _LOST: Final = {
     "snowflake_schema": "empty. `UNDROP SCHEMA` in Snowflake, before a repair, brings it back with "
     "everything in it",
     "snowflake_iceberg_table": "without streams on it and grants of your own",
+    "snowflake_view": "without grants of your own on it",
     "snowflake_linked_database": "without streams on its tables and grants of your own",
     "snowflake_user": "with a new key pair, which its secret then has; grants of your own to it are lost",
     "snowflake_role": "without grants of your own to it",

@@ -34,10 +34,11 @@ from lambdas.snowflake.client import Snowflake
 #: Kinds in the order of their removal. Snowflake's and Confluent's objects go first: they read what is in
 #: AWS.
 ORDER: Final = (
-    "snowflake_iceberg_table", "snowflake_schema", "snowflake_database", "snowflake_catalog_integration",
-    "snowflake_external_volume", "snowflake_user", "snowflake_role", "snowflake_warehouse", "connector",
-    "flink_statement", "tableflow_topic", "catalog_integration", "flink_compute_pool", "kafka_cluster",
-    "provider_integration", "environment", "role_binding", "api_key", "service_account",
+    "snowflake_view", "snowflake_iceberg_table", "snowflake_schema", "snowflake_database",
+    "snowflake_catalog_integration", "snowflake_external_volume", "snowflake_user", "snowflake_role",
+    "snowflake_warehouse", "connector", "flink_statement", "tableflow_topic", "catalog_integration",
+    "flink_compute_pool", "kafka_cluster", "provider_integration", "environment", "role_binding",
+    "api_key", "service_account",
     *(kind.name for kind in KINDS),
 )  # fmt: skip
 _AWS_KINDS: Final = {kind.name: kind for kind in KINDS}
@@ -238,5 +239,12 @@ def _build_snowflake_properties(item: Item) -> Mapping[str, Any]:
         "snowflake_catalog_integration": {"role_arn": "", "region": "", "account_id": "", "namespace": ""},
         "snowflake_schema": {"database": database, "name": item.name},
         "snowflake_iceberg_table": {"database": database, "schema": schema, "name": item.name, **unknown},
+        "snowflake_view": {
+            "database": database,
+            "schema": schema,
+            "name": item.name,
+            "table": "A.B.C",  # its deletion needs neither table nor columns
+            "columns": ["A"],
+        },
         "snowflake_user": {"secret": "", "name": item.name},
     }.get(item.kind, {"name": item.name})

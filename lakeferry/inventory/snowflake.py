@@ -23,6 +23,7 @@ KINDS: Final = {
     "snowflake_database": "SHOW DATABASES",
     "snowflake_schema": "SHOW SCHEMAS IN ACCOUNT",
     "snowflake_iceberg_table": "SHOW ICEBERG TABLES IN ACCOUNT",
+    "snowflake_view": "SHOW VIEWS IN ACCOUNT",
     "snowflake_user": "SHOW USERS",
     "snowflake_role": "SHOW ROLES",
     "snowflake_external_volume": "SHOW EXTERNAL VOLUMES",

@@ -49,6 +49,7 @@ _LOST: Final = {
     "snowflake_database": "its tables, and everything else in it",
     "snowflake_schema": "its tables, and everything else in it",
     "snowflake_iceberg_table": "streams on it and grants of your own; its data stays in the bucket",
+    "snowflake_view": "grants of your own on it",
     "snowflake_linked_database": "streams on its tables and grants of your own; the data stays in the bucket",
     "AWS::S3::Bucket": "everything in it",
     "AWS::Glue::Database": "its tables",

@@ -37,6 +37,7 @@ from lambdas.snowflake.resources import (
     role,
     trust,
     user,
+    view,
     warehouse,
 )
 from lambdas.snowflake.resources import schema as snowflake_schema
@@ -115,6 +116,7 @@ RESOURCE_TYPES: Final[Mapping[str, ResourceType]] = {
     "snowflake_catalog_integration": ResourceType(snowflake_catalog_integration, SNOWFLAKE, _BY_COMMENT),
     "snowflake_trust": ResourceType(trust, SNOWFLAKE, _NOTHING),
     "snowflake_iceberg_table": ResourceType(iceberg_table, SNOWFLAKE, _BY_COMMENT),
+    "snowflake_view": ResourceType(view, SNOWFLAKE, _BY_COMMENT),
     "snowflake_linked_database": ResourceType(linked_database, SNOWFLAKE, _BY_COMMENT),
 }
 

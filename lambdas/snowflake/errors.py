@@ -54,6 +54,8 @@ TABLE_MISSING: Final = ErrorKind("SNF-TABLE-MISSING")
 EQUALITY_DELETES: Final = ErrorKind("SNF-EQUALITY-DELETES")
 REFRESH: Final = ErrorKind("SNF-REFRESH")
 LINK: Final = ErrorKind("SNF-LINK")
+GRANTEE_MISSING: Final = ErrorKind("SNF-GRANTEE-MISSING")
+VIEW: Final = ErrorKind("SNF-VIEW")
 
 
 #: Seconds to wait after a 429 that doesn't say how long.

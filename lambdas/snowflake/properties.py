@@ -103,6 +103,9 @@ ROTATE: Final = "MODIFY PROGRAMMATIC AUTHENTICATION METHODS"
 TABLES_IN_SCHEMA: Final = "ICEBERG TABLES IN SCHEMA"
 TABLES_IN_DATABASE: Final = "ICEBERG TABLES IN DATABASE"
 SCHEMAS_IN_DATABASE: Final = "SCHEMAS IN DATABASE"
+VIEWS_IN_SCHEMA: Final = "VIEWS IN SCHEMA"
+#: Groups to which a grant adds future objects too.
+WITH_FUTURE: Final = (TABLES_IN_SCHEMA, VIEWS_IN_SCHEMA)
 #: Privileges by object type.
 ON: Final[Mapping[str, tuple[str, ...]]] = {
     "WAREHOUSE": (USAGE, "OPERATE", "MONITOR"),
@@ -116,10 +119,16 @@ ON: Final[Mapping[str, tuple[str, ...]]] = {
     TABLES_IN_SCHEMA: (SELECT,),
     TABLES_IN_DATABASE: (SELECT,),
     SCHEMAS_IN_DATABASE: (USAGE,),
+    VIEWS_IN_SCHEMA: (SELECT,),
 }
 PRIVILEGES: Final = tuple(dict.fromkeys(chain.from_iterable(ON.values())))
 #: Number of parts of an object's full name, if it has several.
-PARTS: Final[Mapping[str, int]] = {"SCHEMA": 2, TABLES_IN_SCHEMA: 2, "ICEBERG TABLE": 3}
+PARTS: Final[Mapping[str, int]] = {
+    "SCHEMA": 2,
+    TABLES_IN_SCHEMA: 2,
+    VIEWS_IN_SCHEMA: 2,
+    "ICEBERG TABLE": 3,
+}
 
 
 class GrantOutputs(NamedTuple):
@@ -137,13 +146,17 @@ class GrantProps(Properties[GrantOutputs]):
         one_of=PRIVILEGES,
     )
     on: str = prop(
-        "Type of the object. The last three are groups of objects; ICEBERG TABLES IN SCHEMA includes "
-        "future ones.",
+        "Type of the object. The last four are groups of objects; those in a schema include future ones.",
         one_of=tuple(ON),
     )
     name: str = prop("Full name of the object, as in SQL.")
     to_role: str = prop("The role that gets the privilege.", default="")
     to_user: str = prop("The user that gets the role, if `on` is ROLE.", default="")
+    named_by: str = prop(
+        "The key of the deployment file that names the grantee, for messages. Without it, the deployment "
+        "created the grantee.",
+        default="",
+    )
 
     def problems(self) -> Iterator[tuple[str, str]]:
         if self.privilege not in ON[self.on]:
@@ -302,6 +315,31 @@ class IcebergTableProps(Properties[IcebergTableOutputs]):
         yield from sql.list_name_problems(self.name)
         if reason := contract.snowflake_refuses(self.write_mode):
             yield "write_mode", reason
+
+    @property
+    def names(self) -> tuple[str, str, str]:
+        return sql.to_exact_name(self.database), sql.to_exact_name(self.schema), self.name.upper()
+
+
+@properties
+class ViewProps(Properties[IcebergTableOutputs]):
+    TYPE: ClassVar[str] = "snowflake_view"
+    CREATE_ONLY: ClassVar[tuple[str, ...]] = ("database", "schema", "name")
+
+    database: str = prop("The database's name.")
+    schema: str = prop("The schema's name.")
+    name: str = prop(f"The view's name: {sql.CHOSEN}.")
+    table: str = prop("Full name of the Iceberg table, as in SQL.")
+    columns: list[str] = prop(
+        "The table's columns that the view may show. Those that the table doesn't have yet are left out."
+    )
+
+    def problems(self) -> Iterator[tuple[str, str]]:
+        yield from sql.list_name_problems(self.name)
+        if len(sql.split(self.table)) != PARTS["ICEBERG TABLE"]:
+            yield "table", f"{self.table!r} does not have 3 parts, joined by dots"
+        if not self.columns:
+            yield "columns", "must have at least one"
 
     @property
     def names(self) -> tuple[str, str, str]:

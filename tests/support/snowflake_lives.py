@@ -83,6 +83,14 @@ def _table(account):
     }
 
 
+def _view(account):
+    """A view of a table with the columns of the topic `things`, and one that the table doesn't have yet."""
+    table = account.make("snowflake_iceberg_table", "Table", **_table(account))["full_name"]
+    account.make("snowflake_schema", "Shown", database="LAKE", name="SHOWN")
+    columns = ["n", "$$offset", "later"]
+    return {"database": "LAKE", "schema": "SHOWN", "name": "THINGS", "table": table, "columns": columns}
+
+
 def _linked(account):
     return {
         **_volume_and_integration(account),
@@ -98,6 +106,7 @@ LAKESIDE = {
     "snowflake_iceberg_table": Life(
         _table, {"table": "others", "namespace": NAMESPACE}, {"name": "OTHERS"}, {"ICEBERG TABLE": 1},
     ),
+    "snowflake_view": Life(_view, {"columns": ["$$topic"]}, {"name": "OTHERS"}, {"VIEW": 1}),
     "snowflake_linked_database": Life(
         _linked, {"sync_seconds": 600}, {"name": "ANOTHER"}, {"DATABASE": 1}, ("SCHEMA", "ICEBERG TABLE"),
     ),

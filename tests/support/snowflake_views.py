@@ -151,6 +151,16 @@ def _table(account, base, given):
     return found, [(True, (given["database"], given["schema"]), *sources, True)]
 
 
+def _view(account, base, given):
+    """Check that the view is secure and shows the columns that the table has, and no others."""
+    found = [
+        (_is_ours(new_view, given), new_view.secure, {column.name for column in new_view.columns})
+        for new_view in _new(account, base, Domain.VIEW)
+    ]
+    columns = {column.upper() for column in given["columns"]} - {"LATER"}
+    return found, [(True, True, columns)]
+
+
 def _linked(account, base, given):
     """Leave out write access: the simulator refuses a database that may write."""
     found = [
@@ -171,6 +181,7 @@ def _linked(account, base, given):
 VIEWS = {
     "snowflake_trust": _trust,
     "snowflake_iceberg_table": _table,
+    "snowflake_view": _view,
     "snowflake_linked_database": _linked,
     "snowflake_warehouse": _warehouse,
     "snowflake_database": _marked(Domain.DATABASE),

@@ -45,6 +45,7 @@ UPDATED = {
     "snowflake_catalog_integration": "refresh_seconds",
     "snowflake_linked_database": "namespaces sync_seconds",
     "snowflake_user": "secret role warehouse namespace network_policy",
+    "snowflake_view": "table columns",
     "snowflake_warehouse": "size auto_suspend_seconds",
     "tableflow_topic": "table_formats retention_ms data_retention_ms error_handling error_log_topic metadata_columns",
     "topic": "partitions config",
@@ -66,6 +67,8 @@ WITHOUT_EFFECT = {
     "topic": "credentials adopt shared_cluster",
     # Checked when the table is created.
     "snowflake_iceberg_table": "write_mode",
+    # For messages.
+    "snowflake_grant": "named_by",
     # A change is an update, which writes the secret again.
     "snowflake_user": "account",
     # The type creates nothing: each deployment checks the new values.

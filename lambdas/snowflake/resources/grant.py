@@ -14,6 +14,7 @@ from typing import Final
 from lambdas.shared import errors
 from lambdas.shared.errors import NotFound, ResourceMissing
 from lambdas.shared.resource import Outputs
+from lambdas.snowflake import errors as snowflake_errors
 from lambdas.snowflake import lookup, sql
 from lambdas.snowflake.client import Row
 from lambdas.snowflake.lookup import Ctx
@@ -24,6 +25,8 @@ from lambdas.snowflake.properties import (
     SCHEMAS_IN_DATABASE,
     TABLES_IN_DATABASE,
     TABLES_IN_SCHEMA,
+    VIEWS_IN_SCHEMA,
+    WITH_FUTURE,
     GrantProps,
 )
 from lambdas.snowflake.sql import Sql
@@ -37,6 +40,7 @@ _MEMBERS: Final[Mapping[str, tuple[str, str]]] = {
     TABLES_IN_SCHEMA: ("ICEBERG TABLE", "SHOW ICEBERG TABLES IN SCHEMA {path}"),
     TABLES_IN_DATABASE: ("ICEBERG TABLE", "SHOW ICEBERG TABLES IN DATABASE {path}"),
     SCHEMAS_IN_DATABASE: ("SCHEMA", "SHOW SCHEMAS IN DATABASE {path}"),
+    VIEWS_IN_SCHEMA: ("VIEW", "SHOW VIEWS IN SCHEMA {path}"),
 }
 #: Schemas that Snowflake creates in each database, on which nothing can be granted.
 _OWN_SCHEMAS: Final = frozenset({"INFORMATION_SCHEMA"})
@@ -79,8 +83,8 @@ def is_granted(rows: list[Row], privilege: str, on: str, names: tuple[str, ...])
 
 
 def is_granted_in_future(rows: list[Row], privilege: str, on: str, names: tuple[str, ...]) -> bool:
-    """Return whether the rows of SHOW FUTURE GRANTS TO ROLE, whose names end in `.<ICEBERG_TABLE>`, contain
-    the privilege.
+    """Return whether the rows of SHOW FUTURE GRANTS TO ROLE, whose names end in `.<ICEBERG_TABLE>` or another
+    type, contain the privilege.
     """
     return any(
         row.get("privilege") == privilege
@@ -118,7 +122,7 @@ def delete(context: Ctx, spec: GrantProps, object_id: str) -> None:
     if not is_group(spec.on):
         privileges = [_render_privilege(spec)]
     else:
-        kinds = ("FUTURE", "ALL") if spec.on == TABLES_IN_SCHEMA else ("ALL",)
+        kinds = ("FUTURE", "ALL") if spec.on in WITH_FUTURE else ("ALL",)
         privileges = [on_group(spec.privilege, kind, spec.on, _render_path(spec)) for kind in kinds]
     for privilege in privileges:
         with contextlib.suppress(NotFound):
@@ -140,18 +144,31 @@ def find_existing(context: Ctx, spec: GrantProps, known_id: str | None) -> list[
 def _is_there(context: Ctx, spec: GrantProps) -> bool:
     if spec.on == ROLE:
         return _is_member(context, spec)
-    if spec.on == TABLES_IN_SCHEMA and _has_future(context, spec):
+    if spec.on in WITH_FUTURE and _has_future(context, spec):
         return True
     if not is_group(spec.on):
         return is_granted(_read_grants(context, spec), spec.privilege, spec.on, spec.names)
-    if spec.on == TABLES_IN_SCHEMA and not context.deleting:
+    if spec.on in WITH_FUTURE and not context.deleting:
         return False
     return any(_are_granted(context, spec))
 
 
 def _converge(context: Ctx, spec: GrantProps) -> None:
     for statement in _list_missing_grants(context, spec):
-        context.vendor.run(sql.statement(_GRANT, what=statement, grantee=_render_grantee(spec)))
+        try:
+            context.vendor.run(sql.statement(_GRANT, what=statement, grantee=_render_grantee(spec)))
+        except NotFound as refused:
+            raise _explain_missing(spec, refused) from None
+
+
+def _explain_missing(spec: GrantProps, refused: NotFound) -> NotFound:
+    """Return the error for a grantee that somebody named who isn't there. It names the key."""
+    grantee = f"USER '{_name_grantee(spec)}'" if spec.to_user else f"ROLE '{_name_grantee(spec)}'"
+    plain = refused.what.upper().replace('"', "").replace("\\", "")
+    if not spec.named_by or grantee.upper() not in plain:
+        return refused
+    what = f"{spec.named_by} has {_name_grantee(spec)}: {refused.what}"
+    return NotFound(snowflake_errors.GRANTEE_MISSING, what, patience=0.0)
 
 
 def _list_missing_grants(context: Ctx, spec: GrantProps) -> Iterator[Sql]:
@@ -163,7 +180,7 @@ def _list_missing_grants(context: Ctx, spec: GrantProps) -> Iterator[Sql]:
         if not _is_there(context, spec):
             yield _render_privilege(spec)
         return
-    if spec.on == TABLES_IN_SCHEMA and not _has_future(context, spec):
+    if spec.on in WITH_FUTURE and not _has_future(context, spec):
         yield on_group(spec.privilege, "FUTURE", spec.on, _render_path(spec))
     if not all(_are_granted(context, spec)):
         yield on_group(spec.privilege, "ALL", spec.on, _render_path(spec))
@@ -196,12 +213,16 @@ def _has_future(context: Ctx, spec: GrantProps) -> bool:
 
 def _is_member(context: Ctx, spec: GrantProps) -> bool:
     rows = context.vendor.run(sql.statement("SHOW GRANTS OF ROLE {role}", role=_render_path(spec)))
-    expected = (
-        ("ROLE", sql.to_exact_name(spec.to_role))
-        if spec.to_role
-        else ("USER", sql.to_exact_name(spec.to_user))
+    name = _name_grantee(spec)
+    kind = "ROLE" if spec.to_role else "USER"
+    return any(
+        row.get("granted_to") == kind and row.get("grantee_name") in (name, sql.identifier(name).text)
+        for row in rows
     )
-    return any((row.get("granted_to"), row.get("grantee_name")) == expected for row in rows)
+
+
+def _name_grantee(spec: GrantProps) -> str:
+    return sql.to_exact_name(spec.to_role or spec.to_user)
 
 
 def _render_privilege(spec: GrantProps) -> Sql:
@@ -213,9 +234,10 @@ def _render_privilege(spec: GrantProps) -> Sql:
 
 
 def _render_grantee(spec: GrantProps) -> Sql:
+    grantee = sql.identifier(_name_grantee(spec))
     if spec.to_role:
-        return sql.statement("ROLE {role}", role=sql.identifier(sql.to_exact_name(spec.to_role)))
-    return sql.statement("USER {user}", user=sql.identifier(sql.to_exact_name(spec.to_user)))
+        return sql.statement("ROLE {role}", role=grantee)
+    return sql.statement("USER {user}", user=grantee)
 
 
 def _render_path(spec: GrantProps) -> Sql:
