@@ -268,13 +268,27 @@ SNOWFLAKE_ACCOUNT_PRIVILEGES: Final = (
 )
 #: Default name of the deployer's user, role and warehouse.
 SNOWFLAKE_DEPLOYER: Final = "LAKEFERRY"
-SNOWFLAKE_ROLES: Final = ("reader", "rotation")
-#: The reader can only select; the rotation role can only set the user's keys.
+#: `people` can use the views, which leave out personal fields, and `raw` the tables. The deployment grants
+#: `raw` to nobody.
+SNOWFLAKE_ROLES: Final = ("reader", "rotation", "people", "raw")
+#: Those of the reader, the user whose key is in a secret. It measures and checks the tables as `reader`, and
+#: `lakeferry query` asks as `people`.
+SNOWFLAKE_READER_ROLES: Final = ("reader", "rotation", "people")
+#: Nobody can write; the rotation role can only set the user's keys. The schema of `people` is that of the
+#: views.
 SNOWFLAKE_GRANTS: Final = (
     SnowflakeGrant("reader", "USAGE", "WAREHOUSE"),
     SnowflakeGrant("reader", "USAGE", "DATABASE"),
     SnowflakeGrant("reader", "USAGE", "SCHEMA"),
     SnowflakeGrant("reader", "SELECT", "ICEBERG TABLES IN SCHEMA"),
+    SnowflakeGrant("people", "USAGE", "WAREHOUSE"),
+    SnowflakeGrant("people", "USAGE", "DATABASE"),
+    SnowflakeGrant("people", "USAGE", "SCHEMA"),
+    SnowflakeGrant("people", "SELECT", "VIEWS IN SCHEMA"),
+    SnowflakeGrant("raw", "USAGE", "WAREHOUSE"),
+    SnowflakeGrant("raw", "USAGE", "DATABASE"),
+    SnowflakeGrant("raw", "USAGE", "SCHEMA"),
+    SnowflakeGrant("raw", "SELECT", "ICEBERG TABLES IN SCHEMA"),
     SnowflakeGrant("rotation", "MODIFY PROGRAMMATIC AUTHENTICATION METHODS", "USER"),
 )
 

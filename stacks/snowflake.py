@@ -4,6 +4,7 @@ Glue.
 
 from __future__ import annotations
 
+import hashlib
 from typing import Final
 
 import attrs
@@ -11,11 +12,14 @@ from aws_cdk import Duration
 from aws_cdk import aws_iam as iam
 from constructs import Construct
 
+from config.deployments.confluent_model import Topic
 from config.deployments.deployment_file import LoadedDeployment
 from config.deployments.model import to_pascal_case
+from config.deployments.shown_columns import Shown, find_shown_columns
 from config.deployments.snowflake_model import Snowflake
 from lambdas import contract
 from lambdas.shared.settings import RotationSettings, SnowflakeSettings
+from lambdas.snowflake import sql
 from lambdas.snowflake.properties import (
     CatalogIntegrationOutputs,
     CatalogIntegrationProps,
@@ -31,6 +35,7 @@ from lambdas.snowflake.properties import (
     TrustOutputs,
     TrustProps,
     UserProps,
+    ViewProps,
     WarehouseProps,
 )
 from stacks.base import LakeferryStack
@@ -85,6 +90,7 @@ class SnowflakeStack(LakeferryStack):
         self.provider = self._create_provider()
         self._create_containers()
         self._create_reader()
+        self._grant_to_people()
         self._create_tables(data, confluent)
         self.reader = Reader(
             schema=self.export_value(self.schema.full_name),
@@ -137,12 +143,15 @@ class SnowflakeStack(LakeferryStack):
         self.schema = self.provider.create(
             self, "Schema", SchemaProps(database=self.database, name=settings.schema or "")
         ).outputs
+        self.views_schema = self.provider.create(
+            self, "ViewsSchema", SchemaProps(database=self.database, name=settings.views_schema)
+        ).outputs
 
     def _create_reader(self) -> None:
         """Create the user with two roles: one to read, and one that can only replace the user's keys."""
         self.roles = {
-            name: self.provider.create(self, f"{to_pascal_case(name)}Role", RoleProps()).outputs.name
-            for name in contract.SNOWFLAKE_ROLES
+            name: self.provider.create(self, f"{to_pascal_case(name)}Role", role).outputs.name
+            for name, role in self._list_roles().items()
         }
         tags = {contract.ROTATION_ROLE_TAG: self.roles["rotation"]}
         self.reader_secret = self.secrets.empty(
@@ -169,6 +178,7 @@ class SnowflakeStack(LakeferryStack):
                 GrantProps(on="ROLE", name=role, to_user=self.user),
             )
             for name, role in self.roles.items()
+            if name in contract.SNOWFLAKE_READER_ROLES
         ]
         self.grants = [self._grant(grant) for grant in contract.SNOWFLAKE_GRANTS]
         policy = self.deployment.rotation
@@ -187,12 +197,18 @@ class SnowflakeStack(LakeferryStack):
         every = Duration.days(policy.every_days)
         rotation.rotate(self.reader_secret, user, *memberships, *self.grants, every=every)
 
+    def _list_roles(self) -> dict[str, RoleProps]:
+        chosen_names = {"people": self.settings.people_role, "raw": self.settings.raw_role}
+        return {name: RoleProps(name=chosen_names.get(name) or "") for name in contract.SNOWFLAKE_ROLES}
+
     def _grant(self, grant: contract.SnowflakeGrant) -> VendorResource[GrantOutputs]:
+        schema = self.views_schema if grant.role == "people" else self.schema
         names = {
             "WAREHOUSE": self.warehouse,
             "DATABASE": self.database,
-            "SCHEMA": self.schema.full_name,
-            "ICEBERG TABLES IN SCHEMA": self.schema.full_name,
+            "SCHEMA": schema.full_name,
+            "ICEBERG TABLES IN SCHEMA": schema.full_name,
+            "VIEWS IN SCHEMA": schema.full_name,
             "USER": self.user,
         }
         return self.provider.create(
@@ -238,14 +254,40 @@ class SnowflakeStack(LakeferryStack):
                     table=topic.table,
                     write_mode=topic.tableflow.write_mode,
                 )
-                self.provider.create(self, f"{to_pascal_case(topic.name)}Table", table).after(
-                    trust, *self.grants
-                )
+                created = self.provider.create(self, f"{to_pascal_case(topic.name)}Table", table)
+                created.after(trust, *self.grants)
+                self._create_view(topic, table.name, created.outputs.full_name)
         if self.settings.linked_database:
             linked = LinkedDatabaseProps(volume=volume.name, integration=catalog.name, namespaces=[database])
             self._grant_on_linked(
                 self.provider.create(self, "LinkedDatabase", linked).after(trust).outputs.name
             )
+
+    def _create_view(self, topic: Topic, name: str, table: str) -> None:
+        """Create the view that people use instead of the table.
+
+        A table of which nobody knows what is personal gets none.
+        """
+        shown = find_shown_columns(topic, self.loaded.sources, self.deployment)
+        if isinstance(shown, Shown):
+            view = ViewProps(
+                database=self.database,
+                schema=self.views_schema.name,
+                name=name,
+                table=table,
+                columns=list(shown.columns),
+            )
+            self.provider.create(self, f"{to_pascal_case(topic.name)}View", view)
+
+    def _grant_to_people(self) -> None:
+        """Grant the people's role to the users and roles that the file names."""
+        people = self.roles["people"]
+        for user in self.settings.grant_to_users:
+            grant = GrantProps(on="ROLE", name=people, to_user=user, named_by="snowflake.grant_to_users")
+            self.provider.create(self, f"PeopleRoleOfUser{_hash_name(user)}", grant)
+        for role in self.settings.grant_to_roles:
+            grant = GrantProps(on="ROLE", name=people, to_role=role, named_by="snowflake.grant_to_roles")
+            self.provider.create(self, f"PeopleRoleOfRole{_hash_name(role)}", grant)
 
     def _grant_on_linked(self, linked: str) -> None:
         """Let the reader select from all tables that the linked database has at the time of the
@@ -318,5 +360,13 @@ class SnowflakeStack(LakeferryStack):
     def _add_outputs(self) -> None:
         self.output("WarehouseName", self.warehouse, "The readers' warehouse")
         self.output("SchemaName", self.schema.full_name, "Schema of the tables")
+        self.output("ViewsSchemaName", self.views_schema.full_name, "Schema of the views that people use")
+        self.output("PeopleRoleName", self.roles["people"], "The role that people get")
+        self.output("RawRoleName", self.roles["raw"], "The role that reads all columns, granted to nobody")
         self.output("ReaderName", self.user, "The user that can read")
         self.output("ReaderSecretArn", self.reader_secret.arn, "Secret with the connection of the reader")
+
+
+def _hash_name(name: str) -> str:
+    """Return the part of a logical id that stands for a name which may have any characters."""
+    return hashlib.sha256(sql.to_exact_name(name).encode()).hexdigest()[:8]

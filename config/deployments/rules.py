@@ -34,6 +34,10 @@ from config.deployments.ownership_rules import (
     dropped_tables_have_no_readers,
     statements_undo_only_their_table,
 )
+from config.deployments.people_rules import (
+    people_in_snowflake_are_named_once,
+    views_have_a_schema_of_their_own,
+)
 from config.deployments.source_rules import source_is_only_read, tables_have_one_origin
 from config.deployments.sources import Sources
 from config.deployments.topic_rules import (
@@ -218,6 +222,8 @@ RULES: Final[tuple[Rule, ...]] = (
     storage_is_readable,
     snowflake_can_read_tables,
     snowflake_names_differ_from_the_deployers,
+    people_in_snowflake_are_named_once,
+    views_have_a_schema_of_their_own,
     exports_match_topics,
     exports_fit_into_policies,
     mails_reach_somebody_once,

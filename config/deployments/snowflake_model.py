@@ -39,6 +39,30 @@ class Snowflake:
     )
     database: str | None = setting("Name of the database.", default=None, form=validation.SNOWFLAKE_NAME)
     schema: str | None = setting("Name of the schema.", default=None, form=validation.SNOWFLAKE_NAME)
+    views_schema: str = setting(
+        "Name of the schema of the views that people use, in the same database.",
+        default="VIEWS",
+        form=validation.SNOWFLAKE_NAME,
+    )
+    people_role: str | None = setting(
+        "Name of the role that people get. It can use the views, and nothing else.",
+        default=None,
+        form=validation.SNOWFLAKE_NAME,
+    )
+    raw_role: str | None = setting(
+        "Name of the role that can read the tables with all columns. The deployment grants it to nobody.",
+        default=None,
+        form=validation.SNOWFLAKE_NAME,
+    )
+    grant_to_users: list[str] = setting(
+        "Users of the account who get the people's role. A name with other characters than letters, digits "
+        "and underscores counts as it is written.",
+        default=list,
+        form=validation.SNOWFLAKE_GRANTEE,
+    )
+    grant_to_roles: list[str] = setting(
+        "Roles of the account that get the people's role.", default=list, form=validation.SNOWFLAKE_GRANTEE
+    )
     user_name: str | None = setting(
         "Name of the reader, the user that can only read.", default=None, form=validation.SNOWFLAKE_NAME
     )

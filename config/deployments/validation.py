@@ -56,6 +56,11 @@ LOG_TOPIC: Final = Form(
 SNOWFLAKE_NAME: Final = Form(
     r"[A-Za-z_][A-Za-z0-9_]{0,200}", "a name of letters, digits and underscores, no digit first"
 )
+#: Users are often called like their mail addresses.
+SNOWFLAKE_GRANTEE: Final = Form(
+    r"[A-Za-z0-9_](?:[A-Za-z0-9_$.@+ -]{0,253}[A-Za-z0-9_$])?",
+    "the name of a user or role of the account: letters, digits and _$.@+-, without quotes",
+)
 SNOWFLAKE_ACCOUNT: Final = Form(
     r"[A-Za-z0-9]+(?:[._-][A-Za-z0-9]+)*", "an account's name like myorganization-myaccount, without a domain"
 )

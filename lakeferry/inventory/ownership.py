@@ -176,12 +176,14 @@ def list_expected(deployment: Deployment, account: str) -> Iterator[tuple[str, s
         ("snowflake_warehouse", "Warehouse", chosen.warehouse if chosen else None),
         ("snowflake_database", "Database", chosen.database if chosen else None),
         ("snowflake_user", "Reader", chosen.user_name if chosen else None),
+        ("snowflake_role", "PeopleRole", chosen.people_role if chosen else None),
+        ("snowflake_role", "RawRole", chosen.raw_role if chosen else None),
         ("snowflake_linked_database", "LinkedDatabase", None),
     ]
     for kind, logical_id, chosen_name in objects:
         for name in {chosen_name or "", ""}:
             yield "snowflake", kind, logical_id, {"name": name}
-    for name in contract.SNOWFLAKE_ROLES:
+    for name in ("reader", "rotation"):
         yield "snowflake", "snowflake_role", f"{to_pascal_case(name)}Role", {"name": ""}
 
 

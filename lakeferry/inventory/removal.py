@@ -234,7 +234,7 @@ def _find_resource_name(item: Item) -> str:
 def _build_snowflake_properties(item: Item) -> Mapping[str, Any]:
     database, schema = (*item.parents, "", "")[:2]
     unknown = {"volume": "", "integration": "", "table": ""}
-    return {
+    properties: dict[str, Mapping[str, Any]] = {
         "snowflake_external_volume": {"base_url": "", "role_arn": ""},
         "snowflake_catalog_integration": {"role_arn": "", "region": "", "account_id": "", "namespace": ""},
         "snowflake_schema": {"database": database, "name": item.name},
@@ -247,4 +247,5 @@ def _build_snowflake_properties(item: Item) -> Mapping[str, Any]:
             "columns": ["A"],
         },
         "snowflake_user": {"secret": "", "name": item.name},
-    }.get(item.kind, {"name": item.name})
+    }
+    return properties.get(item.kind, {"name": item.name})

@@ -13,11 +13,11 @@ from simulators.snowflake.objects.external_volumes import ExternalVolumes
 from simulators.snowflake.objects.iceberg_tables import IcebergTables
 from simulators.snowflake.objects.object_type import CreateOptions, ObjectType
 from simulators.snowflake.objects.users import Roles, Users
-from simulators.snowflake.objects.views import Views
 from simulators.snowflake.objects.warehouses import Warehouses
 from simulators.snowflake.parser import Cursor, count_statements
 from simulators.snowflake.results import Result
 from simulators.snowflake.session import Session
+from simulators.snowflake.views import Views
 
 _VIEWS: Final = Views()
 OBJECT_TYPES: Final[tuple[ObjectType[Any], ...]] = (
