@@ -36,6 +36,7 @@ class Engine(StrEnum):
         "source": "What was queried: a bucket and database, the demo, a catalog, or the engine of --stage.",
         "columns": "The names of the columns.",
         "rows": "The rows, each a list of values.",
+        "hidden": "With --stage: the hidden columns of each table that the query reads.",
     },
     exits=(LATER,),
 )
@@ -53,6 +54,10 @@ def query(
         Engine | None, typer.Option(help="Who runs a query of --stage; by default, athena.")
     ] = None,
     as_csv: Annotated[bool, typer.Option("--csv", help="Print the rows of --stage as CSV.")] = False,
+    raw: Annotated[
+        bool,
+        typer.Option("--raw", help="Show the personal columns of --stage too, if your rights allow it."),
+    ] = False,
     catalog: Annotated[
         Catalog | None, typer.Option(help="The catalog to read the tables from, without --stage.")
     ] = None,
@@ -61,9 +66,13 @@ def query(
     bucket that environment variables name, or in the last demo.
     """
     if deployed is not None:
-        return _ask_stage(call, deployed, sql, engine, catalog, as_csv=as_csv)
-    if engine is not None or as_csv:
-        raise CommandFailed("USAGE", "--engine and --csv need --stage", "Give --stage too, or leave them out")
+        if catalog is not None:
+            message = "--catalog is for queries without --stage"
+            raise CommandFailed("USAGE", message, "Choose who runs it with --engine")
+        return _ask_stage(call, deployed, sql, engine, as_csv=as_csv, raw=raw)
+    if engine is not None or as_csv or raw:
+        message = "--engine, --csv and --raw need --stage"
+        raise CommandFailed("USAGE", message, "Give --stage too, or leave them out")
     return _ask_bucket(call, sql, catalog or Catalog.GLUE)
 
 
@@ -72,17 +81,14 @@ def _ask_stage(
     stage: str,
     sql: str,
     engine: Engine | None,
-    catalog: Catalog | None,
     *,
     as_csv: bool,
+    raw: bool,
 ) -> Mapping[str, Any]:
     from lakeferry.queries import run
 
-    if catalog is not None:
-        message = "--catalog is for queries without --stage"
-        raise CommandFailed("USAGE", message, "Choose who runs it with --engine")
     chosen = run.Engine(engine or Engine.ATHENA)
-    return run.run_query(call.output, stage, sql, engine=chosen, as_csv=as_csv)
+    return run.run_query(call.output, stage, sql, engine=chosen, as_csv=as_csv, raw=raw)
 
 
 def _ask_bucket(call: CommandContext, sql: str, catalog: Catalog) -> Mapping[str, Any]:
@@ -99,4 +105,4 @@ def _ask_bucket(call: CommandContext, sql: str, catalog: Catalog) -> Mapping[str
             call.output.info(f"Asking {source}")
             answer = core.query(target, sql)
     core.show(call.output, answer)
-    return {"source": source, "columns": answer.columns, "rows": answer.rows}
+    return {"source": source, "columns": answer.columns, "rows": answer.rows, "hidden": {}}

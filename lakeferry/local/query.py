@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import attrs
 import boto3
@@ -62,8 +62,12 @@ class TableflowKey:
         return text.replace(self.secret, "‹secret›")
 
 
-def query(target: ExportTarget, sql: str) -> Answer:
-    """Query the tables of the Glue catalog.
+#: The columns to show of each table of the target's database, by its name in lower case.
+ShownColumns: TypeAlias = Mapping[str, Sequence[str]]
+
+
+def query(target: ExportTarget, sql: str, shown: ShownColumns | None = None) -> Answer:
+    """Query the tables of the Glue catalog. If `shown` is given, others than its columns don't exist.
 
     Raises CommandFailed for anything but one SELECT, and for errors of DuckDB.
     """
@@ -71,9 +75,11 @@ def query(target: ExportTarget, sql: str) -> Answer:
         require_select(connection, sql)
         load(connection)
         tables = _list_tables(target)
+        if shown is not None:
+            tables = [table for table in tables if table[0] != target.database or table[1].lower() in shown]
         selected_tables = {name.lower() for name in connection.get_table_names(sql)}
         selected = [table for table in tables if table[1].lower() in selected_tables]
-        unread = _create_views(connection, tables, selected or tables)
+        unread = _create_views(connection, tables, selected or tables, target.database, shown)
         try:
             answer = connection.execute(sql)
             return Answer(
@@ -229,6 +235,8 @@ def _create_views(
     connection: duckdb.DuckDBPyConnection,
     tables: list[tuple[str, str, str]],
     wanted: list[tuple[str, str, str]],
+    own_database: str,
+    shown: ShownColumns | None,
 ) -> list[str]:
     """Create views of the `wanted` ones among `tables`.
 
@@ -237,24 +245,34 @@ def _create_views(
     names = [name for _, name, _ in tables]
     unread = []
     for database, name, location in wanted:
+        columns = shown[name.lower()] if shown is not None and database == own_database else None
         try:
-            _create_view(connection, database, name, location, bare=names.count(name) == 1)
+            _create_view(connection, (database, name), location, columns, bare=names.count(name) == 1)
         except duckdb.Error as error:
             unread.append(f'"{database}"."{name}" can\'t be read: {str(error).strip()}')
     return unread
 
 
 def _create_view(
-    connection: duckdb.DuckDBPyConnection, database: str, name: str, location: str, *, bare: bool
+    connection: duckdb.DuckDBPyConnection,
+    full_name: tuple[str, str],
+    location: str,
+    columns: Sequence[str] | None,
+    *,
+    bare: bool,
 ) -> None:
-    schema = database.replace('"', '""')
-    table = name.replace('"', '""')
+    schema, table = (part.replace('"', '""') for part in full_name)
     connection.execute(f'CREATE SCHEMA IF NOT EXISTS "{schema}"')
     names = [f'"{schema}"."{table}"']
     if bare:
         names.append(f'"{table}"')
+    chosen = "*"
+    if columns is not None:
+        listed = ", ".join(_quote_literal(column.lower()) for column in columns)
+        chosen = f"COLUMNS(column_name -> lower(column_name) IN ({listed}))"
     for view in names:
-        connection.execute(f"CREATE VIEW {view} AS SELECT * FROM iceberg_scan({_quote_literal(location)})")  # noqa: S608
+        source = f"iceberg_scan({_quote_literal(location)})"
+        connection.execute(f"CREATE VIEW {view} AS SELECT {chosen} FROM {source}")  # noqa: S608
 
 
 def _quote_literal(text: str) -> str:

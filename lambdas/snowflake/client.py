@@ -95,12 +95,15 @@ Row = Mapping[str, str]
 
 @attrs.frozen
 class Login:
-    """The user, and the role and warehouse of every statement. `warehouse` may be ""."""
+    """The user, and the role and warehouse of every statement. `warehouse` may be "". `namespace` is database
+    and schema of names without them; if it is empty, they are those of the user.
+    """
 
     account: str
     user: str
     role: str
     warehouse: str = ""
+    namespace: tuple[str, ...] = ()
 
 
 class Snowflake:
@@ -206,6 +209,7 @@ class Snowflake:
         }
         if self.login.warehouse:
             body["warehouse"] = self.login.warehouse
+        body |= dict(zip(("database", "schema"), self.login.namespace, strict=False))
         params = {"requestId": str(uuid.uuid4()), "async": "false", "nullable": "true"}
         answer = self._call("POST", _STATEMENTS, label, params, body)
         return self._read_rows(self._await_end(answer, label), label)

@@ -61,6 +61,8 @@ def _sent(value):
         if bucket in text:
             return text[: text.index(bucket)] + "a-bucket" + text[text.index(">") + 1 :]
     attribute = text.strip("<>").rpartition(".")[2] if text.startswith("<") else ""
+    if text.endswith("Table.full_name>"):
+        return "SALES.PUBLIC.TRADES"
     return SAMPLES.get(attribute, text)
 
 
