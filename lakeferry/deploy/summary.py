@@ -14,12 +14,14 @@ from lakeferry.deployment.stacks import Stack
 from lakeferry.output import Output, find_program_name
 from lakeferry.plan.cost import Estimate
 from lakeferry.plan.render import format_day_cost
+from lakeferry.queries import people
 
 #: Outputs to show, in this order.
 _SHOWN: Final = (
     "ClusterPage", "KafkaClusterId", "BootstrapServers",
     "SchemaRegistryUrl", "CatalogUri", "TableflowBucketName", "LakeBucketName",
-    "AthenaWorkgroup", "SchemaName", "WarehouseName", "ReaderName", "ReaderSecretArn", "DashboardPage",
+    "AthenaWorkgroup", "SchemaName", "ViewsSchemaName", "PeopleRoleName", "WarehouseName", "ReaderName",
+    "ReaderSecretArn", "DashboardPage",
 )  # fmt: skip
 #: The suffix of the output that each export has.
 _FILES: Final = "Files"
@@ -50,6 +52,7 @@ def show(
     """Print the summary and return the next commands."""
     output.print("\nOutputs:")
     output.table(["output", "value"], [[output_.description, output_.value] for output_ in outputs])
+    people.tell(output, ctx, {output_.name: output_.value for output_ in outputs})
     console = f"https://{ctx.region}.console.aws.amazon.com/cloudformation/home?region={ctx.region}"
     output.print(f"Stacks: {console}#/stacks?filteringText={ctx.deployment.prefix}-")
     output.print(f"\nEstimated cost: {format_day_cost(cost)} at list prices, plus usage (`lakeferry cost`).")

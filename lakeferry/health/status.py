@@ -24,6 +24,7 @@ from lakeferry.health.freshness import HOPS, Readers, TableStatus, open_readers,
 from lakeferry.health.model import Observation, State, format_hours
 from lakeferry.inventory import Verdict
 from lakeferry.output import Output, format_duration
+from lakeferry.queries import people
 
 _POLL: Final = 10.0
 _HEADS: Final = {
@@ -105,6 +106,8 @@ def report_status(
         rotation.show(output, ctx.deployment, status.secrets)
     if status.drift is not None:
         show_drift(output, status.drift)
+    outputs = {name: value for stack in status.stacks for name, value in stack.outputs.items()}
+    people.tell(output, ctx, outputs)
     document = status.document(ctx.stage)
     _require_healthy(output, list(_list_problems(ctx, status)), document)
     return document

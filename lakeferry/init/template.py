@@ -96,7 +96,7 @@ def render_file(stage: str, answers: Answers) -> str:
         write_topics(answers),
     ]
     if answers["snowflake"] != NONE and not has_tables(answers):
-        parts.append(_write_snowflake(answers))
+        parts.append(_write_snowflake(stage, answers))
     parts += [write_exports(answers), _write_alerts(answers)]
     return "\n".join(part for part in parts if part)
 
@@ -217,12 +217,20 @@ tableflow_bucket = {to_toml(answers["bucket"])}
 """
 
 
-def _write_snowflake(answers: Answers) -> str:
+def _write_snowflake(stage: str, answers: Answers) -> str:
+    prefix = to_snowflake_name(f"{answers['name']}_{stage}")
     return f"""\
 [snowflake]
 account = {to_toml(answers["snowflake"])}
 key_secret = "{DEPLOYER}"  # filled by `lakeferry secrets set snowflake`
 warehouse_size = "XSMALL"
+# Names that are unique in the account. A new name after the first deployment makes a new object in place of the old one.
+warehouse = "{prefix}"
+database = "{prefix}"
+schema = "TABLES"  # with all columns; people use the views
+people_role = "{prefix}_PEOPLE"
+raw_role = "{prefix}_RAW"
+# grant_to_users = ["ANNA"]  # who gets the people's role; grant_to_roles = […] for roles
 """
 
 
