@@ -177,16 +177,21 @@ class Engine:
         for name, package in _EXTENSIONS.items():
             folder = Path(str(package.__file__)).parent / "extensions"
             self._connection.load_extension(str(next(folder.glob(f"*/{name}.duckdb_extension"))))
-        key_id = _quote_literal(os.environ.get("AWS_ACCESS_KEY_ID", ""))
-        secret = _quote_literal(os.environ.get("AWS_SECRET_ACCESS_KEY", ""))
-        token = _quote_literal(os.environ.get("AWS_SESSION_TOKEN", ""))
+        self._create_secret("own", dict(os.environ), "s3://")
+        self._connection.execute("SET disabled_filesystems = 'LocalFileSystem'")
+
+    def _create_secret(self, name: str, environment: dict[str, str], scope: str) -> None:
+        """Read what is below `scope` with the credentials of this environment."""
+        key_id = _quote_literal(environment.get("AWS_ACCESS_KEY_ID", ""))
+        secret = _quote_literal(environment.get("AWS_SECRET_ACCESS_KEY", ""))
+        token = _quote_literal(environment.get("AWS_SESSION_TOKEN", ""))
         region = _quote_literal(os.environ.get("AWS_REGION", ""))
         endpoint = _quote_literal(urlsplit(os.environ["AWS_ENDPOINT_URL"]).netloc)
         self._connection.execute(
-            f"CREATE SECRET (TYPE s3, KEY_ID {key_id}, SECRET {secret}, SESSION_TOKEN {token}, "
-            f"REGION {region}, ENDPOINT {endpoint}, URL_STYLE path, USE_SSL false)"
+            f"CREATE OR REPLACE SECRET {name} (TYPE s3, SCOPE {_quote_literal(scope)}, KEY_ID {key_id}, "
+            f"SECRET {secret}, SESSION_TOKEN {token}, REGION {region}, ENDPOINT {endpoint}, URL_STYLE path, "
+            "USE_SSL false)"
         )
-        self._connection.execute("SET disabled_filesystems = 'LocalFileSystem'")
 
     def show(self, statement: re.Match[str]) -> Result:
         names = statement.groupdict()
@@ -200,7 +205,8 @@ class Engine:
             columns = [Column("tab_name", "string")]
             return Result(columns, [[table] for table in sorted(tables)], header=False)
         metadata_file = self._find_metadata_file(database, names["table"].lower())
-        column_types = self._create_view("described", metadata_file, snapshots=False)
+        shown = self._access(database, names["table"].lower(), metadata_file)
+        column_types = self._create_view("described", metadata_file, snapshots=False, shown=shown)
         lines = [
             f"{name:20}\t{describe_column(name, kind).type:20}\t{'':20}"
             for name, kind in column_types.items()
@@ -246,7 +252,10 @@ class Engine:
             kinds.add(kind)
             view = f"table {len(schemas)}"
             metadata_file = self._find_metadata_file(database, table, position)
-            schemas[view] = self._create_view(view, metadata_file, snapshots=bool(kind))
+            shown = self._access(database, table, metadata_file, position)
+            if kind and shown is not None:
+                raise Failed(f"{NOT_SIMULATED}: metadata table {name[-1]} for who may select some columns")
+            schemas[view] = self._create_view(view, metadata_file, snapshots=bool(kind), shown=shown)
             alias = exp.TableAlias(this=exp.to_identifier(name[-1], quoted=True))
             node.set("alias", node.args.get("alias") or alias)
             node.set("this", exp.to_identifier(view, quoted=True))
@@ -263,15 +272,38 @@ class Engine:
                 raise Failed(
                     f"TABLE_NOT_FOUND: {position}Table 'awsdatacatalog.{database}.{name}' does not exist"
                 ) from None
-        _require_select(database, name, position)
         parameters = table.get("Parameters") or {}
         if parameters.get("table_type", "").lower() != "iceberg" or not parameters.get("metadata_location"):
             raise Failed(f"{NOT_SIMULATED}: {database}.{name} is not an Iceberg table")
         return str(parameters["metadata_location"])
 
-    def _create_view(self, name: str, location: str, *, snapshots: bool) -> dict[str, str]:
+    def _access(self, database: str, table: str, metadata_file: str, position: str = "") -> list[str] | None:
+        """Return the columns that Lake Formation lets the caller select, None for all. If the files are in a
+        registered location, read them with its role from now on. Raise Failed if there are no columns.
+        """
+        asked = {"database": database, "table": table, "url": metadata_file}
+        query = urlencode({**asked, "key": os.environ["AWS_ACCESS_KEY_ID"]})
+        endpoint = os.environ["AWS_ENDPOINT_URL"]
+        access = control.call(endpoint, "GET", f"/lake-formation/access?{query}")
+        if "refused" in access:
+            raise Failed(f"Insufficient Lake Formation permission(s): {access['refused']}")
+        columns: list[str] | None = access["columns"]
+        if columns == []:
+            raise Failed(f"COLUMN_NOT_FOUND: {position}Relation contains no accessible columns")
+        if access["credentials"]:
+            bucket = urlsplit(metadata_file).netloc
+            name = "of_" + re.sub(r"\W", "_", bucket)
+            self._create_secret(name, access["credentials"], f"s3://{bucket}/")
+        return columns
+
+    def _create_view(
+        self, name: str, location: str, *, snapshots: bool, shown: list[str] | None
+    ) -> dict[str, str]:
         """Create the view. Return DuckDB's types by column name, in lower case as in Athena."""
         source = _SNAPSHOTS if snapshots else "SELECT * FROM iceberg_scan({location})"
+        if shown is not None:
+            names = ", ".join(_quote_literal(column) for column in shown)
+            source = source.replace("*", f"COLUMNS(c -> lower(c) IN ({names}))")
         try:
             self._connection.execute(
                 f'CREATE VIEW "{name}" AS {source.format(location=_quote_literal(location))}'
@@ -281,15 +313,6 @@ class Engine:
             }
         except duckdb.Error as error:
             raise _explain_failure(error) from None
-
-
-def _require_select(database: str, table: str, position: str) -> None:
-    """Raise Failed if the caller has no SELECT of Lake Formation: Athena then finds no column."""
-    asked = {"database": database, "table": table, "key": os.environ["AWS_ACCESS_KEY_ID"]}
-    query = urlencode(asked)
-    path = f"/lake-formation/selectable?{query}"
-    if not control.call(os.environ["AWS_ENDPOINT_URL"], "GET", path)["selectable"]:
-        raise Failed(f"COLUMN_NOT_FOUND: {position}Relation contains no accessible columns")
 
 
 @contextmanager

@@ -12,12 +12,17 @@ has neither.
 - Whoever creates a database or table has all permissions on it, those on a database without those on the
   tables that others create. A data lake administrator may create databases and see everything, and alone
   grants permissions, beside creators. Source: developer guide, "Implicit Lake Formation permissions".
+- SELECT may be on some columns of a table only. Whoever has it sees the table, and with Athena these columns,
+  if the table's files are in a location that is registered; Athena then reads them with the role of the
+  location, and who asks needs lakeformation:GetDataAccess and no right on the files. In another location, IAM
+  alone decides about the files, and so about all columns. Source: Athena's user guide, "Use Athena to query
+  data registered with Lake Formation"; developer guide, "Underlying data access control".
 - Whoever has a permission on a database but not on a table of it, doesn't see the table in Glue's lists.
   Source: developer guide, "Metadata permissions".
 
-Stricter than AWS: databases and tables that exist when Lake Formation begins to govern need permissions too;
-here nothing but DESCRIBE lets a caller see metadata, ALL apart. Less strict: files in S3 are IAM's alone, as
-for locations that nobody registered.
+Stricter than AWS: columns that the table doesn't have can't be granted, nor a location inside another one
+registered. Databases and tables that exist when Lake Formation begins to govern need permissions too;
+here nothing but DESCRIBE and SELECT on columns lets a caller see metadata, ALL apart.
 
 POST lake-formation {"governs": true, "administrators": ["<ARN>", …], "grants": {"<name of a role>":
 ["DESCRIBE", …]}} under /_simulator changes the settings; `grants` has permissions on everything. It ends all
@@ -70,10 +75,13 @@ class Refused(Exception):
 
 
 class Resource(NamedTuple):
-    """The catalog (both empty), a database, a table, or with `*` all tables of a database."""
+    """The catalog (all empty), a database, a table, some columns of a table, or with `*` all tables of a
+    database.
+    """
 
     database: str = ""
     table: str = ""
+    columns: tuple[str, ...] = ()
 
     @classmethod
     def read(cls, document: Mapping[str, Any]) -> Resource:
@@ -86,6 +94,10 @@ class Resource(NamedTuple):
             table = document["Table"]
             name = "*" if "TableWildcard" in table else str(table["Name"]).lower()
             return cls(str(table["DatabaseName"]).lower(), name)
+        if "TableWithColumns" in document and document["TableWithColumns"].get("ColumnNames"):
+            table = document["TableWithColumns"]
+            columns = sorted(str(column).lower() for column in table["ColumnNames"])
+            return cls(str(table["DatabaseName"]).lower(), str(table["Name"]).lower(), tuple(columns))
         raise Refused("InvalidInputException", f"not simulated: permissions on {', '.join(document)}")
 
     @property
@@ -100,6 +112,10 @@ class Resource(NamedTuple):
 
     def describe(self) -> dict[str, Any]:
         """Return the Resource of Lake Formation's API."""
+        if self.columns:
+            columns = list(self.columns)
+            named = {"DatabaseName": self.database, "Name": self.table, "ColumnNames": columns}
+            return {"TableWithColumns": named}
         if self.table == "*":
             return {"Table": {"DatabaseName": self.database, "TableWildcard": {}}}
         if self.table:
@@ -117,6 +133,40 @@ class LakeFormation:
     administrators: list[str] = field(default_factory=list)
     grants: dict[str, list[str]] = field(default_factory=dict)
     permissions: dict[tuple[str, Resource], set[str]] = field(default_factory=dict)
+    #: The role of each registered location, by the location's ARN.
+    locations: dict[str, str] = field(default_factory=dict)
+
+    def register(self, arn: str, role_arn: str) -> None:
+        """Raises Refused."""
+        if any(_overlap(f"{arn}/", f"{other}/") for other in self.locations):
+            raise Refused("AlreadyExistsException", f"Resource {arn} is already registered")
+        self.locations[arn] = role_arn
+
+    def find_location_role(self, url: str) -> str:
+        """Return the role of the registered location with this file, "" if there is none."""
+        path = url.removeprefix("s3://").removeprefix("s3a://")
+        for arn, role in self.locations.items():
+            if path.startswith(arn.rpartition(":")[2].rstrip("/") + "/"):
+                return role
+        return ""
+
+    def list_columns(self, principal: str, table: Resource) -> list[str] | None:
+        """Return the columns of a table that the principal may select, None for all of them."""
+        if self.is_permitted(principal, "SELECT", table):
+            return None
+        arn = find_principal(principal)
+        columns: set[str] = set()
+        for resource, permissions in self._list_on_columns(arn, table):
+            if "SELECT" in permissions:
+                columns |= set(resource.columns)
+        return sorted(columns)
+
+    def _list_on_columns(self, arn: str, table: Resource) -> list[tuple[Resource, set[str]]]:
+        return [
+            (resource, permissions)
+            for (holder, resource), permissions in self.permissions.items()
+            if holder in (arn, EVERYBODY) and resource.columns and resource[:2] == table[:2]
+        ]
 
     def find_refusal(self, action: str, principal: str, resource: str) -> str:
         """Return why a call of Glue is refused, "" if it is not. `principal` and `resource` are ARNs."""
@@ -141,13 +191,16 @@ class LakeFormation:
         arn = find_principal(principal)
         if arn in self.administrators and permission in _IMPLICIT_OF_ADMINISTRATORS:
             return True
+        if permission == "DESCRIBE" and target.table and self._list_on_columns(arn, target):
+            return True
         return bool({"ALL", permission} & self._list_permissions(arn, target))
 
     def is_seen(self, principal: str, target: Resource) -> bool:
         """Return whether Glue's lists have the database or table for this principal."""
         arn = find_principal(principal)
-        is_administrator = arn in self.administrators
-        return not self.governs or is_administrator or bool(self._list_permissions(arn, target))
+        if not self.governs or arn in self.administrators or self._list_permissions(arn, target):
+            return True
+        return bool(target.table and self._list_on_columns(arn, target))
 
     def _list_permissions(self, arn: str, target: Resource) -> set[str]:
         permissions = set(self.grants.get(arn.rpartition("/")[2].rpartition(":")[2], []))
@@ -171,7 +224,7 @@ class LakeFormation:
         """Remove the permissions on a table that was dropped, or on a database and its tables."""
         for holder, resource in list(self.permissions):
             is_inside = not target.table and resource.database == target.database
-            if resource == target or is_inside:
+            if resource[:2] == target[:2] or is_inside:
                 del self.permissions[holder, resource]
 
     def grant(self, caller: str, principal: str, target: Resource, permissions: Iterable[str]) -> None:
@@ -253,16 +306,30 @@ def _is_missing(target: Resource) -> bool:
 def _require_valid(principal: str, target: Resource, permissions: Iterable[str]) -> None:
     glue = import_ministack("services.glue")
     iam = import_ministack("services.iam")
-    if not set(permissions) <= PERMISSIONS[target.kind]:
+    allowed = frozenset({"SELECT"}) if target.columns else PERMISSIONS[target.kind]
+    if not set(permissions) <= allowed:
         raise Refused("InvalidInputException", "Permissions modification is invalid.")
     if target.database and target.database not in glue._databases:
         raise Refused("EntityNotFoundException", f"Database {target.database} not found.")
     is_one_table = target.table not in ("", "*")
     if is_one_table and f"{target.database}/{target.table}" not in glue._tables:
         raise Refused("EntityNotFoundException", f"Table {target.table} not found.")
+    if target.columns:
+        _require_columns(glue._tables[f"{target.database}/{target.table}"], target)
     principals = [principal["Arn"] for principal in (*iam._roles.values(), *iam._users.values())]
     if principal not in (EVERYBODY, *principals):
         raise Refused("InvalidInputException", f"Invalid principal, {principal}")
+
+
+def _overlap(one: str, other: str) -> bool:
+    return one.startswith(other) or other.startswith(one)
+
+
+def _require_columns(entry: Mapping[str, Any], target: Resource) -> None:
+    described = entry.get("StorageDescriptor", {}).get("Columns", [])
+    known = {str(column["Name"]).lower() for column in described}
+    if unknown := [column for column in target.columns if column not in known]:
+        raise Refused("EntityNotFoundException", f"Column {unknown[0]} not found in {target.table}.")
 
 
 @controls.register("POST", "/lake-formation")
@@ -272,4 +339,5 @@ def change(request: control.Request) -> control.Response:
     ACCOUNT.administrators = account.administrators
     ACCOUNT.grants = account.grants
     ACCOUNT.permissions.clear()
+    ACCOUNT.locations.clear()
     return control.build_json_response({"governs": ACCOUNT.governs})

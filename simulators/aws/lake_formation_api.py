@@ -1,5 +1,6 @@
 """The API of Lake Formation, as far as it is simulated: GetDataLakeSettings, GrantPermissions,
-RevokePermissions, ListPermissions, and whether Athena may read a table for the owner of an access key.
+RevokePermissions, ListPermissions, RegisterResource, DeregisterResource, and what Athena may read of a table
+for the owner of an access key.
 """
 
 from __future__ import annotations
@@ -15,6 +16,8 @@ from simulators.core import control
 from simulators.core.control import App, Message, Receive, Send, answer, read
 
 Answer = dict[str, Any]
+#: The action that Athena needs to read files with the role of their location.
+_GET_DATA_ACCESS: Final = "lakeformation:GetDataAccess"
 
 
 def _get_settings(caller: str, request: dict[str, Any]) -> Answer:
@@ -40,6 +43,16 @@ def _list(caller: str, request: dict[str, Any]) -> Answer:
     return {"PrincipalResourcePermissions": grants}
 
 
+def _register(caller: str, request: dict[str, Any]) -> Answer:
+    ACCOUNT.register(str(request["ResourceArn"]), str(request["RoleArn"]))
+    return {}
+
+
+def _deregister(caller: str, request: dict[str, Any]) -> Answer:
+    ACCOUNT.locations.pop(str(request["ResourceArn"]), None)
+    return {}
+
+
 def _read_grant(request: dict[str, Any]) -> tuple[str, Resource, list[str]]:
     principal = str(request["Principal"]["DataLakePrincipalIdentifier"])
     return principal, Resource.read(request["Resource"]), list(request["Permissions"])
@@ -50,6 +63,8 @@ _OPERATIONS: Final[dict[str, Callable[[str, dict[str, Any]], Answer]]] = {
     "/GrantPermissions": _grant,
     "/RevokePermissions": _revoke,
     "/ListPermissions": _list,
+    "/RegisterResource": _register,
+    "/DeregisterResource": _deregister,
 }
 
 
@@ -97,9 +112,22 @@ def _require_permission(caller: str, path: str) -> None:
         )
 
 
-@controls.register("GET", "/lake-formation/selectable")
-def tell_selectable(request: control.Request) -> control.Response:
-    """Answer whether the owner of the access key `key` may SELECT from a table."""
+@controls.register("GET", "/lake-formation/access")
+def tell_access(request: control.Request) -> control.Response:
+    """Answer which columns of a table the owner of the access key `key` may select, `null` for all, and with
+    which credentials Athena reads its files, which are at `url`: `null` for those of the owner.
+    """
     table = Resource(request.query["database"], request.query["table"])
-    permitted = ACCOUNT.is_permitted(_find_caller(request.query["key"]), "SELECT", table)
-    return control.build_json_response({"selectable": permitted})
+    principal = _find_caller(request.query["key"])
+    columns = ACCOUNT.list_columns(principal, table)
+    role = ACCOUNT.find_location_role(request.query["url"]) if ACCOUNT.governs else ""
+    if not role:
+        # About files in a location that isn't registered, IAM decides alone, and it knows no columns.
+        return control.build_json_response({"columns": None if columns else columns, "credentials": None})
+    if not identity.may(principal, _GET_DATA_ACCESS, "*"):
+        return control.build_json_response({"refused": f"{principal} may not {_GET_DATA_ACCESS}"})
+    try:
+        credentials = identity.assume(role, "lakeformation.amazonaws.com", "AWSLF-00-AT")
+    except identity.Refused as refusal:
+        return control.build_json_response({"refused": str(refusal)})
+    return control.build_json_response({"columns": columns, "credentials": credentials.build_environment()})

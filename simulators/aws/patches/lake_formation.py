@@ -4,8 +4,9 @@
   deleted. It fails with AccessDeniedException unless CloudFormation's role is a data lake administrator or
   created the database, where Lake Formation governs; with EntityNotFoundException if the database doesn't
   exist, and with InvalidInputException for a principal that doesn't exist or a permission that the resource
-  doesn't have. Databases and tables give all permissions to their creator, and take all permissions with them
-  when they are dropped. GetTables and GetDatabases leave out what the caller has no permission on. Databases
+  doesn't have. AWS::LakeFormation::Resource registers a location.
+  Databases and tables give all permissions to their creator, and take all permissions with them when they are
+  dropped. GetTables and GetDatabases leave out what the caller has no permission on. Databases
   of stacks need permissions of CloudFormation's role. Stock refuses the type, and has no Lake Formation.
   Source: template reference, AWS::LakeFormation::PrincipalPermissions; Lake Formation's developer guide (see
   simulators/aws/lake_formation.py).
@@ -29,6 +30,7 @@ from simulators.aws.lake_formation import ACCOUNT, Refused, Resource
 PERMISSIONS = Patch("lake_formation")
 _GLUE: Final = "ministack.services.glue"
 _TYPE: Final = "AWS::LakeFormation::PrincipalPermissions"
+_LOCATION: Final = "AWS::LakeFormation::Resource"
 _DATABASE: Final = "AWS::Glue::Database"
 
 
@@ -56,6 +58,25 @@ def delete_permissions(physical_id: str, props: dict[str, Any]) -> None:
         ACCOUNT.revoke(keys.DEPLOYER.get(), principal, resource, props["Permissions"])
     except Refused as refusal:
         raise ProvisioningFailed(f"{refusal.message} (Service: LakeFormation, {refusal.code})") from None
+
+
+@PERMISSIONS.provisions(_LOCATION, "create")
+def register_location(logical_id: str, props: dict[str, Any], stack_name: str) -> Provisioned:
+    """Register a location. Without a role, Lake Formation uses its service-linked one, which isn't
+    simulated.
+    """
+    if not props.get("RoleArn"):
+        raise ProvisioningFailed("not simulated: the service-linked role of Lake Formation")
+    try:
+        ACCOUNT.register(str(props["ResourceArn"]), str(props["RoleArn"]))
+    except Refused as refusal:
+        raise ProvisioningFailed(f"{refusal.message} (Service: LakeFormation, {refusal.code})") from None
+    return str(props["ResourceArn"]), {}
+
+
+@PERMISSIONS.provisions(_LOCATION, "delete")
+def deregister_location(physical_id: str, props: dict[str, Any]) -> None:
+    ACCOUNT.locations.pop(physical_id, None)
 
 
 def _read_grant(props: dict[str, Any]) -> tuple[str, Resource]:

@@ -6,7 +6,7 @@ import json
 from simulators.tests.aws.athena_kit import Athena
 from simulators.tests.aws.probe_kit import probe
 from simulators.tests.aws.stack_kit import Stack
-from tests.support.aws_clients import error_of
+from tests.support.aws_clients import error_of, policy
 from tests.support.runtime_kit import control, numbered
 from tests.support.waiting import until
 
@@ -211,3 +211,77 @@ def athena_wants_to_select(aws):
         ended = athena.run("SELECT id FROM trades", client)
         reasons.append(ended["Status"].get("StateChangeReason", ""))
     return "Relation contains no accessible columns" in reasons[0] and reasons[1] == ""
+
+
+def reader_of_some_columns(aws, athena, *more):
+    """Return the ARN of a role that may ask Athena, read no file but results, and select one column."""
+    group = aws.arn("athena", f"workgroup/{athena.workgroup}")
+    role = aws.new_role(
+        ("athena:*", group),
+        ("glue:GetTable", "*"),
+        ("s3:PutObject", f"arn:aws:s3:::{athena.bucket}/athena/*"),
+        ("s3:GetObject", f"arn:aws:s3:::{athena.bucket}/athena/*"),
+        ("s3:GetBucketLocation", f"arn:aws:s3:::{athena.bucket}"),
+        *more,
+    )
+    columns = {"DatabaseName": athena.database, "Name": "trades", "ColumnNames": ["id"]}
+    grant(aws, role, {"TableWithColumns": columns}, "SELECT")
+    return role
+
+
+def location_role(aws, athena):
+    name = numbered("location")
+    trust = {
+        "Effect": "Allow",
+        "Principal": {"Service": "lakeformation.amazonaws.com"},
+        "Action": "sts:AssumeRole",
+    }
+    role = aws.iam.create_role(RoleName=name, AssumeRolePolicyDocument=policy(trust))["Role"]["Arn"]
+    allowed = {"Effect": "Allow", "Action": ["s3:GetObject", "s3:ListBucket"], "Resource": "*"}
+    aws.iam.put_role_policy(RoleName=name, PolicyName="own", PolicyDocument=policy(allowed))
+    return role
+
+
+@probe("lake_formation")
+@governed
+def columns_are_selected_in_registered_locations(aws):
+    """Of a table in a registered location, Athena shows the columns that were granted, with the role of the
+    location.
+    """
+    athena = Athena(aws)
+    athena.table  # noqa: B018  (the property creates it)
+    data_access = ("lakeformation:GetDataAccess", "*")
+    role = reader_of_some_columns(aws, athena, data_access)
+    client = aws.assuming(role).client("athena")
+    ask = "SELECT * FROM trades"
+    before = athena.run(ask, client)["Status"]["State"]
+    location = f"arn:aws:s3:::{athena.bucket}/lake"
+    aws.client("lakeformation").register_resource(ResourceArn=location, RoleArn=location_role(aws, athena))
+    every = athena.results(athena.run(ask, client))
+    hidden = athena.run("SELECT name FROM trades", client)["Status"]["State"]
+    without = reader_of_some_columns(aws, athena)
+    refused = athena.run(ask, aws.assuming(without).client("athena"))["Status"].get("StateChangeReason", "")
+    seen = aws.assuming(role).glue.get_table(DatabaseName=athena.database, Name="trades")["Table"]["Name"]
+    aws.client("lakeformation").deregister_resource(ResourceArn=location)
+    after = athena.run(ask, client)["Status"]["State"]
+    return (before, every[0], len(every), hidden, "GetDataAccess" in refused, seen, after) == (
+        "FAILED",
+        ["id"],
+        3,
+        "FAILED",
+        True,
+        "trades",
+        "FAILED",
+    )
+
+
+@probe("lake_formation")
+@governed
+def only_columns_that_exist_are_granted(aws):
+    athena = Athena(aws)
+    athena.table  # noqa: B018  (the property creates it)
+    role = aws.new_role(GLUE)
+    table = {"DatabaseName": athena.database, "Name": "trades"}
+    missing = error_of(grant, aws, role, {"TableWithColumns": table | {"ColumnNames": ["none"]}}, "SELECT")
+    wrong = error_of(grant, aws, role, {"TableWithColumns": table | {"ColumnNames": ["id"]}}, "DROP")
+    return (missing, wrong) == ("EntityNotFoundException", "InvalidInputException")
