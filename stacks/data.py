@@ -27,7 +27,7 @@ from stacks.constructs.synthesis import build_own_arn
 from stacks.lake import Lake, Prefixes
 
 #: Athena stops a query that reads more. Reading so much costs about five dollars.
-_SCAN_LIMIT_BYTES: Final = 10**12
+SCAN_LIMIT_BYTES: Final = 10**12
 _QUERY_DAYS: Final = 30
 _TEMPORARY_DAYS: Final = 7
 _RECORD_DAYS: Final = 400
@@ -134,6 +134,8 @@ class DataStack(LakeferryStack):
             _expire(f"{prefixes.temporary}/", _TEMPORARY_DAYS),
             _expire(f"{prefixes.notices}/", _RECORD_DAYS),
         ]
+        if self.deployment.aws.athena_readers:
+            rules.append(_expire(f"{prefixes.people}/", _QUERY_DAYS))
         for export in self.deployment.exports:
             rules.append(_expire(f"{prefixes.exports}/{export.contract}/data/", export.keep_days))
             rules.append(_expire(f"{prefixes.exports}/{export.contract}/runs/", _RECORD_DAYS))
@@ -216,7 +218,7 @@ class DataStack(LakeferryStack):
             description=f"Queries on the tables of {self.deployment.prefix}",
             recursive_delete_option=True,  # it holds queries and their history; the results are in the bucket
             work_group_configuration=of.WorkGroupConfigurationProperty(
-                bytes_scanned_cutoff_per_query=_SCAN_LIMIT_BYTES,
+                bytes_scanned_cutoff_per_query=SCAN_LIMIT_BYTES,
                 enforce_work_group_configuration=True,
                 publish_cloud_watch_metrics_enabled=True,
                 result_configuration=results,

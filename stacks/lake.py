@@ -30,6 +30,11 @@ class Prefixes:
         return f"{self.root}athena"
 
     @property
+    def people(self) -> str:
+        """Return where the results of people's queries are, who see some columns only."""
+        return f"{self.root}athena-people"
+
+    @property
     def temporary(self) -> str:
         """Return where Glue's own temporary files are."""
         return f"{self.root}temporary"

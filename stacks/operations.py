@@ -15,6 +15,7 @@ from config.deployments.deployment_file import LoadedDeployment
 from config.deployments.source_model import CatalogSource
 from lambdas import contract
 from lambdas.shared.settings import MonitoringSettings
+from stacks.athena import let_people_query
 from stacks.base import LakeferryStack, build_catalog_uri
 from stacks.confluent.access import name_table_reader_secret
 from stacks.confluent.stack import Cluster, ConfluentStack, find_glue_database
@@ -86,6 +87,8 @@ class OperationsStack(LakeferryStack):
             self._create_dashboard()
         if self.deployment.has_budget:
             self._create_budget()
+        if self.deployment.aws.athena_readers:
+            let_people_query(self, data.lake, self._glue_database)
         create_named_queries(
             self,
             prefix=self.deployment.prefix,

@@ -133,6 +133,12 @@ class Aws:
         "administrator.",
         default=False,
     )
+    athena_readers: list[str] = setting(
+        "ARNs of roles and users who may query the tables with Athena and see the columns that aren't "
+        "personal. This needs `lake_formation`, and a bucket of tables that is created.",
+        default=list,
+        form=validation.PRINCIPAL_ARN,
+    )
     pseudonym_secret: str | None = setting(
         "Name of an existing secret with the pseudonymisation key, such as one that an earlier deployment "
         "kept. Without it, a new key is generated, and pseudonyms differ from earlier ones.",

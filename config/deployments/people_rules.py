@@ -57,6 +57,35 @@ def views_have_a_schema_of_their_own(deployment: Deployment, sources: Sources) -
     yield from _find_same_roles(snowflake)
 
 
+def people_in_athena_see_columns_only(deployment: Deployment, sources: Sources) -> Iterator[Finding]:
+    """`athena_readers` needs `lake_formation` and a bucket of tables that the deployment creates.
+
+    With IAM alone, Athena reads files with the rights of who asks, and IAM knows no columns.
+    """
+    aws = deployment.aws
+    key = "aws.athena_readers"
+    if not aws.athena_readers:
+        return
+    if not aws.lake_formation:
+        yield (
+            key,
+            "needs lake_formation = true. With IAM alone, who may query a table with Athena may read its "
+            "files with all columns. Let Lake Formation govern the catalog, or use grant_to_users under "
+            "[snowflake]",
+        )
+    if deployment.source or aws.existing_tableflow_bucket or not deployment.uses_own_bucket:
+        yield (
+            key,
+            "needs tables in a bucket that Lakeferry creates: it registers this bucket with Lake Formation, "
+            "and a bucket of somebody else is theirs to register",
+        )
+    for index, arn in enumerate(aws.athena_readers):
+        if arn in aws.athena_readers[:index]:
+            yield key, f"has {arn} twice. Remove one"
+        if aws.account and arn.split(":")[4] != aws.account:
+            yield key, f"{arn} is of another account, and the deployment is for {aws.account}"
+
+
 def _find_same_roles(snowflake: Snowflake) -> Iterator[Finding]:
     taken = {snowflake.role.upper(): "role"}
     for key in ("people_role", "raw_role"):

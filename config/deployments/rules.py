@@ -35,6 +35,7 @@ from config.deployments.ownership_rules import (
     statements_undo_only_their_table,
 )
 from config.deployments.people_rules import (
+    people_in_athena_see_columns_only,
     people_in_snowflake_are_named_once,
     views_have_a_schema_of_their_own,
 )
@@ -224,6 +225,7 @@ RULES: Final[tuple[Rule, ...]] = (
     snowflake_names_differ_from_the_deployers,
     people_in_snowflake_are_named_once,
     views_have_a_schema_of_their_own,
+    people_in_athena_see_columns_only,
     exports_match_topics,
     exports_fit_into_policies,
     mails_reach_somebody_once,

@@ -88,6 +88,10 @@ POLICY_ARN: Final = Form(
     r"arn:aws:iam::(?:[0-9]{12}|aws):policy/[A-Za-z0-9+=,.@_/-]{1,512}",
     "the ARN of a managed policy like arn:aws:iam::111122223333:policy/boundary",
 )
+PRINCIPAL_ARN: Final = Form(
+    r"arn:aws:iam::[0-9]{12}:(?:role|user)/[A-Za-z0-9+=,.@_/-]{1,512}",
+    "the ARN of a role or a user like arn:aws:iam::111122223333:role/analysts",
+)
 KMS_KEY: Final = Form(
     r"arn:aws:kms:[a-z0-9-]{4,25}:[0-9]{12}:key/[A-Za-z0-9-]{1,64}",
     "the ARN of a key like arn:aws:kms:eu-west-1:111122223333:key/1234abcd-…",

@@ -9,12 +9,12 @@ from typing import Final
 
 import attrs
 
+from lakeferry.deployment import people
 from lakeferry.deployment.context import DeploymentContext
 from lakeferry.deployment.stacks import Stack
 from lakeferry.output import Output, find_program_name
 from lakeferry.plan.cost import Estimate
 from lakeferry.plan.render import format_day_cost
-from lakeferry.queries import people
 
 #: Outputs to show, in this order.
 _SHOWN: Final = (

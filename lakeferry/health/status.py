@@ -12,7 +12,7 @@ import attrs
 
 from lakeferry.credentials import rotating_secrets, rotation
 from lakeferry.credentials.rotating_secrets import Age
-from lakeferry.deployment import context, stacks
+from lakeferry.deployment import context, people, stacks
 from lakeferry.deployment.context import DeploymentContext
 from lakeferry.deployment.stacks import Stack
 from lakeferry.error_translation import translate_aws_errors
@@ -24,7 +24,6 @@ from lakeferry.health.freshness import HOPS, Readers, TableStatus, open_readers,
 from lakeferry.health.model import Observation, State, format_hours
 from lakeferry.inventory import Verdict
 from lakeferry.output import Output, format_duration
-from lakeferry.queries import people
 
 _POLL: Final = 10.0
 _HEADS: Final = {

@@ -64,6 +64,19 @@ class LakeFormationGrants(Construct):
         )
         self._grant(id, of.ResourceProperty(table=named), permissions)
 
+    def grant_on_columns(self, id: str, database: str, table: str, columns: Sequence[str]) -> None:
+        """Grant SELECT on these columns of the table, which must exist. They are named one by one: a column
+        that the table gets later is not among them.
+        """
+        of = lakeformation.CfnPrincipalPermissions
+        named = of.TableWithColumnsResourceProperty(
+            catalog_id=Stack.of(self).account,
+            database_name=database,
+            name=table,
+            column_names=list(columns),
+        )
+        self._grant(id, of.ResourceProperty(table_with_columns=named), ["SELECT"])
+
     def grant_reading(self, database: str) -> None:
         """Grant reading the database and all of its tables."""
         self.grant_on_database("ReadDatabase", database, READS_DATABASE)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import attrs
 
+from lakeferry.deployment import people
 from lakeferry.deployment.context import DeploymentContext
-from lakeferry.queries import people
 
 OUTPUTS = {"ViewsSchemaName": "LAKE.VIEWS", "PeopleRoleName": "LAKE_PEOPLE", "WarehouseName": "LAKE"}
 

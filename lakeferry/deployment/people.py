@@ -16,7 +16,27 @@ def tell(output: Output, ctx: DeploymentContext, outputs: Mapping[str, str]) -> 
 
 
 def describe(ctx: DeploymentContext, outputs: Mapping[str, str]) -> Iterator[str]:
-    """Yield lines about Snowflake, none for a deployment without views for people."""
+    """Yield lines about Snowflake and Athena, none for a deployment that lets nobody in."""
+    yield from _describe_snowflake(ctx, outputs)
+    yield from _describe_athena(ctx, outputs)
+
+
+def _describe_athena(ctx: DeploymentContext, outputs: Mapping[str, str]) -> Iterator[str]:
+    workgroup = outputs.get("AthenaPeopleWorkgroup", "")
+    if not workgroup:
+        return
+    yield "\nPeople in Athena:"
+    region = ctx.region
+    yield f"  log in: https://{region}.console.aws.amazon.com/athena/home?region={region}#/query-editor"
+    yield f"  workgroup: {workgroup}"
+    yield f"  policy to attach to them: {outputs.get('AthenaPeoplePolicyArn', '')}"
+    for topic in ctx.deployment.tables_in_glue:
+        shown = find_shown_columns(topic, ctx.loaded.sources, ctx.deployment)
+        if isinstance(shown, Unshown):
+            yield f"  no access to {topic.table}: {shown.reason}"
+
+
+def _describe_snowflake(ctx: DeploymentContext, outputs: Mapping[str, str]) -> Iterator[str]:
     settings = ctx.deployment.snowflake
     schema = outputs.get("ViewsSchemaName", "")
     if settings is None or not ctx.deployment.uses_snowflake or not schema:
