@@ -155,6 +155,17 @@ def test_a_grantee_is_found_with_and_without_quotes(server, shown):
     assert written(server) == []
 
 
+def test_a_grant_on_future_views_is_found(server):
+    wanted = spec(grant, on="VIEWS IN SCHEMA", privilege="SELECT", name="SALES.VIEWS", to_role="PEOPLE")
+    shown = {"privilege": "SELECT", "grant_on": "VIEW", "name": "SALES.VIEWS.<VIEW>"}
+    script(server, **{"SHOW FUTURE": result(shown), "SHOW VIEWS": result(columns=("name",))})
+    grant.create(context(server), wanted)
+    assert written(server) == []
+    assert grant.find_existing(context(server), wanted, None) == [
+        "SELECT ON VIEWS IN SCHEMA SALES.VIEWS TO ROLE PEOPLE"
+    ]
+
+
 def test_a_grant_on_views_includes_future_ones(server):
     wanted = spec(grant, on="VIEWS IN SCHEMA", privilege="SELECT", name="SALES.VIEWS", to_role="PEOPLE")
     no_rows = result(columns=("name", "privilege"))

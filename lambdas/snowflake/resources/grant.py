@@ -86,9 +86,10 @@ def is_granted_in_future(rows: list[Row], privilege: str, on: str, names: tuple[
     """Return whether the rows of SHOW FUTURE GRANTS TO ROLE, whose names end in `.<ICEBERG_TABLE>` or another
     type, contain the privilege.
     """
+    kind = find_member_type(on)
     return any(
         row.get("privilege") == privilege
-        and row.get("grant_on", "").replace("_", " ") in _SHOWN_AS.get(find_member_type(on), ())
+        and row.get("grant_on", "").replace("_", " ") in _SHOWN_AS.get(kind, (kind,))
         and sql.split(row.get("name", "").rpartition(".<")[0]) == names
         for row in rows
     )
