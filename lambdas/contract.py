@@ -72,6 +72,8 @@ CATALOG_CLUSTER: Final = "LAKEFERRY_CATALOG_CLUSTER"
 #: The Snowflake schema of the tables, as database.schema.
 SNOWFLAKE_SCHEMA: Final = "LAKEFERRY_SNOWFLAKE_SCHEMA"
 TABLEFLOW_SECRET: Final = "LAKEFERRY_TABLEFLOW_SECRET"  # noqa: S105  (the name of a variable)
+#: The attribute of a mail to one recipient, which the filter policies of subscriptions compare.
+RECIPIENT: Final = "recipient"
 #: NOTICES_PREFIX in a bucket of the deployment's own.
 NOTICES: Final = "notices"
 ALARM_TOPIC: Final = "LAKEFERRY_ALARM_TOPIC"
@@ -135,6 +137,14 @@ def build_object_name(
     digest = hashlib.sha256(unique.encode()).hexdigest()[:_HASH_LENGTH]
     readable = name_prefix(project, stage, region) + re.sub(r"[^a-z0-9]+", "-", logical_id.lower())
     return readable[: NAME_LENGTH - _HASH_LENGTH - 1].strip("-") + "-" + digest
+
+
+def build_recipient_id(deployment: str, export: str, address: str) -> str:
+    """Return what stands for an address in filter policies, markers and logs: 16 hexadecimal digits.
+
+    It hides the address from people who read along, not from somebody who guesses it.
+    """
+    return hashlib.sha256(f"{deployment}/{export}/{address}".encode()).hexdigest()[:16]
 
 
 def name_prefix(project: str, stage: str, region: str) -> str:

@@ -29,7 +29,7 @@ from stacks.constructs.statements import ITS_TOPICS, ONE_PREFIX, Statement, allo
 from stacks.constructs.synthesis import build_own_arn
 from stacks.constructs.table import Table, TablesAtConfluent, TablesInGlue
 from stacks.data import DataStack
-from stacks.settings import PublishedSettings, build_topic_arns, build_topic_name
+from stacks.settings import PublishedSettings, build_topic_arns, build_topic_name, list_recipient_ids
 
 _SUCCESS: Final = ("SUCCEEDED",)
 
@@ -135,6 +135,7 @@ class ExportsStack(LakeferryStack):
                 recipients=export.recipients,
                 key=key,
                 topic_name=build_topic_name(self.deployment, export.contract),
+                ids=list_recipient_ids(self.deployment, export),
             )
 
     def _create_schedules(self) -> None:

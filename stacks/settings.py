@@ -17,6 +17,7 @@ from constructs import Construct
 
 from config.deployments.confluent_model import Topic
 from config.deployments.model import Deployment, Export
+from lambdas import contract
 from stacks.constructs.statements import Statement, allow
 from stacks.constructs.synthesis import build_own_arn
 
@@ -53,6 +54,16 @@ def build_topic_name(deployment: Deployment, export: str) -> str:
 def build_topic_arns(scope: Construct, deployment: Deployment) -> str:
     """Return the common prefix of the ARNs of all exports' SNS topics."""
     return build_own_arn(scope, "sns", build_topic_name(deployment, ""))
+
+
+def list_recipient_ids(deployment: Deployment, export: Export) -> list[str]:
+    """Return the ids of the recipients who get mails of their own."""
+    if export.link_days is None:
+        return []
+    return [
+        contract.build_recipient_id(deployment.prefix, export.contract, address)
+        for address in export.recipients
+    ]
 
 
 def _document(deployment: Deployment, secrets: Sequence[str]) -> dict[str, Any]:
@@ -96,5 +107,6 @@ def _export(export: Export, deployment: Deployment) -> dict[str, Any]:
         "zone": export.zone,
         "late_after_hours": export.late_after_hours,
         "recipients": len(export.recipients),
+        "recipient_ids": list_recipient_ids(deployment, export),
         "first_day": export.first_day.isoformat() if export.first_day else "",
     }

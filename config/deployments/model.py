@@ -185,6 +185,13 @@ class Export:
         minimum=1,
         maximum=144,
     )
+    link_days: int | None = setting(
+        "Days for which the link in a mail opens the files without an AWS login. Each recipient then gets a "
+        "mail and a link of their own. Without it, links open for AWS users only.",
+        default=None,
+        minimum=1,
+        maximum=90,
+    )
     keep_days: int = setting("Days after which a file is removed.", default=730, minimum=30, maximum=36500)
 
 

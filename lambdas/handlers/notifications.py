@@ -93,7 +93,12 @@ def read_settings(environment: Mapping[str, str], s3: S3Client) -> Settings:
         alarm_topic=variables.alarm_topic,
         exports={
             export.export: ExportSettings(
-                export.export, export.job, f"{topics}{export.export}", export.zone, export.cron
+                export.export,
+                export.job,
+                f"{topics}{export.export}",
+                export.zone,
+                export.cron,
+                tuple(export.recipient_ids),
             )
             for export in exports
         },

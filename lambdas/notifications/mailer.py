@@ -1,7 +1,8 @@
 """Send the mails about a run of an export. Guarantees:
 
-- Each window and audience has one marker, a small object in S3 that records the last news that the audience
-  got about the window. It is written conditionally before a mail is published (`If-None-Match: *`, or
+- Each window and addressee has one marker, a small object in S3 that records the last news that the
+  addressee got about the window. An addressee is an audience, or one recipient where each gets a mail of
+  their own. The marker is written conditionally before a mail is published (`If-None-Match: *`, or
   `If-Match` with the ETag of the marker that was read) and again after SNS accepted the mail. So an event
   that is delivered twice, even at the same time, causes one mail.
 - If SNS certainly did not accept the mail, the marker is restored and the invocation fails. Lambda retries it
@@ -12,6 +13,9 @@
 - A mail is lost only if all three attempts of an invocation end between the two writes. The event is then in
   the dead-letter queue too, and no other invocation sends this mail until somebody deletes the marker, whose
   key is in MAIL-BUSY.
+- A mail that fails for one recipient is repeated to that recipient only. When all recipients have theirs, the
+  marker of the audience says so. A recipient without a later marker begins with it: somebody who joins the
+  list gets no old news, and nobody gets news again when mails of their own begin or end.
 """
 
 from __future__ import annotations
@@ -45,7 +49,7 @@ SUCCEEDED: Final = "SUCCEEDED"
 
 @attrs.frozen
 class Marker:
-    """The last news that one audience got about a window.
+    """The last news that one addressee got about a window.
 
     `run` is the newest run that was processed. `failure` is the last state in FAILURE_STATES, until good news
     ends it, or "". `identities` are those of the news since the last news that wasn't bad, including it.
@@ -81,6 +85,25 @@ class Marker:
 
 
 @attrs.frozen
+class Addressee:
+    """Who gets a mail: an audience, or the one of the recipients that `recipient` is the id of."""
+
+    audience: str
+    recipient: str = ""
+
+    @property
+    def marker(self) -> str:
+        """Return the name of the marker, which is unique in a window."""
+        return f"recipient-{self.recipient}" if self.recipient else self.audience
+
+    def gets(self, state: str, export: ExportSettings) -> bool:
+        """Return whether there is a mail of this state for the addressee."""
+        if self.audience == ENGINEERS:
+            return state in message.FOR_ENGINEERS
+        return bool(self.recipient) or not export.recipients
+
+
+@attrs.frozen
 class Notifier:
     """`notices` is the S3 prefix of the markers that record which mails were sent. `invocation` is Lambda's
     request id, which stays the same when Lambda tries an invocation again."""
@@ -113,39 +136,65 @@ class Notifier:
             all_news = outcome.read_record(record)
         else:
             all_news = [outcome.describe_dead_run(export.name, run.run_id, run.message)]
-        wrong = []
+        wrong: list[LakeferryError] = []
         for news in all_news:
-            for audience in (RECIPIENTS, ENGINEERS) if self.alarm_topic else (RECIPIENTS,):
-                key = f"{self.notices}/{export.name}/{news.window}/{audience}.json"
-                try:
-                    self._notify(key, audience, export, news, (job_run_id, state))
-                except LakeferryError as error:
-                    self.log.error(
-                        "not sent", marker=key, run=news.run_id, code=error.kind.code, reason=str(error)
-                    )
-                    wrong.append(error)
+            wrong += self._tell_recipients(export, news, (job_run_id, state))
+            if self.alarm_topic:
+                wrong += self._try_to_notify(Addressee(ENGINEERS), export, news, (job_run_id, state))
         if wrong:
             raise next((error for error in wrong if not isinstance(error, Transient)), wrong[0])
 
+    def _tell_recipients(
+        self, export: ExportSettings, news: RunOutcome, job_run: tuple[str, str]
+    ) -> list[LakeferryError]:
+        """Return what prevented mails."""
+        wrong: list[LakeferryError] = []
+        for recipient in export.recipients:
+            wrong += self._try_to_notify(Addressee(RECIPIENTS, recipient), export, news, job_run)
+        if wrong:
+            return wrong
+        return self._try_to_notify(Addressee(RECIPIENTS), export, news, job_run)
+
+    def _try_to_notify(
+        self, addressee: Addressee, export: ExportSettings, news: RunOutcome, job_run: tuple[str, str]
+    ) -> list[LakeferryError]:
+        """Return what prevented the mail, if it was due."""
+        key = self._build_key(addressee, news)
+        try:
+            self._notify(key, addressee, export, news, job_run)
+        except LakeferryError as error:
+            self.log.error("not sent", marker=key, run=news.run_id, code=error.kind.code, reason=str(error))
+            return [error]
+        return []
+
+    def _build_key(self, addressee: Addressee, news: RunOutcome) -> str:
+        return f"{self.notices}/{news.export}/{news.window}/{addressee.marker}.json"
+
     def _notify(
-        self, key: str, audience: str, export: ExportSettings, news: RunOutcome, job_run: tuple[str, str]
+        self,
+        key: str,
+        addressee: Addressee,
+        export: ExportSettings,
+        news: RunOutcome,
+        job_run: tuple[str, str],
     ) -> None:
-        """Send one audience a mail if one is due. Raises LakeferryError."""
-        stored = self.objects.read(key)
-        marker, etag = (cattrs.structure(stored.document, Marker), stored.etag) if stored else (Marker(), "")
+        """Send one addressee a mail if one is due. Raises LakeferryError."""
+        marker, etag = self._read(key)
+        if addressee.recipient:
+            marker = self._begin_with_audience(marker, news)
         state = marker.pending_state(news)
         after = marker.after(news)
-        if state is None or (audience == ENGINEERS and state not in message.FOR_ENGINEERS):
+        if state is None or not addressee.gets(state, export):
             if after != marker:
                 self._write(key, after, etag)
             return
         sending = f"{news.run_id} {self.invocation}"
         if marker.sending.startswith(f"{news.run_id} ") and marker.sending != sending:
             raise InProgress(notification_errors.BUSY, f"s3://{self.objects.bucket}/{key}: {marker.sending}")
-        mail = self._compose_mail(audience, export, news, state, job_run)
+        mail = self._compose_mail(addressee, export, news, state, job_run)
         etag = self._write(key, attrs.evolve(marker, sending=sending), etag)
         try:
-            self.topics.publish(mail.topic, mail.subject, mail.body)
+            self.topics.publish(mail.topic, mail.subject, mail.body, addressee.recipient)
         except (NotSent, Refused) as error:
             self._write(key, attrs.evolve(marker, sending=""), etag)
             raise Transient(notification_errors.NOT_SENT, error.what) from None
@@ -154,11 +203,26 @@ class Notifier:
         self._write(key, after, etag)
         self.log.info("sent", marker=key, subject=mail.subject)
 
+    def _begin_with_audience(self, marker: Marker, news: RunOutcome) -> Marker:
+        """Return what a recipient knows: what all recipients know, if that is later."""
+        shared, _ = self._read(self._build_key(Addressee(RECIPIENTS), news))
+        return attrs.evolve(shared, sending=marker.sending) if shared.run > marker.run else marker
+
+    def _read(self, key: str) -> tuple[Marker, str]:
+        """Return a marker and its ETag, "" if there is none yet."""
+        stored = self.objects.read(key)
+        return (cattrs.structure(stored.document, Marker), stored.etag) if stored else (Marker(), "")
+
     def _compose_mail(
-        self, audience: str, export: ExportSettings, news: RunOutcome, state: str, job_run: tuple[str, str]
+        self,
+        addressee: Addressee,
+        export: ExportSettings,
+        news: RunOutcome,
+        state: str,
+        job_run: tuple[str, str],
     ) -> Mail:
         facts = outcome.gather_facts(self.objects, self.links.prefix, export, news, self.clock.time())
-        if audience == RECIPIENTS:
+        if addressee.audience == RECIPIENTS:
             return message.compose_notice(export.topic, news, state, facts, self.links)
         return message.compose_alarm(
             self.alarm_topic, news, state, facts, links=self.links, export=export, job_run=job_run

@@ -136,13 +136,17 @@ _MANIFESTS: Final = 10
 
 @attrs.frozen
 class ExportSettings:
-    """The settings of an export in the deployment."""
+    """The settings of an export in the deployment.
+
+    `recipients` has the ids of recipients who get mails of their own. If it is empty, all get the same one.
+    """
 
     name: str
     job: str
     topic: str
     zone: str
     cron: str = ""
+    recipients: tuple[str, ...] = ()
 
 
 @attrs.frozen

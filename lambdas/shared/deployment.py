@@ -36,7 +36,8 @@ class Table:
 
 @attrs.frozen
 class Export:
-    """`recipients` is the number of addresses in the deployment file.
+    """`recipients` is the number of addresses in the deployment file. `recipient_ids` has the ids of
+    recipients who get mails of their own; it is empty if all get the same one.
 
     `first_day` (ISO 8601) is a day in the first window to export; "" means that the contract decides.
     """
@@ -47,6 +48,7 @@ class Export:
     zone: str
     late_after_hours: float
     recipients: int = 0
+    recipient_ids: list[str] = attrs.Factory(list)
     first_day: str = ""
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 import attrs
 from botocore.exceptions import BotoCoreError, ClientError, ConnectTimeoutError, EndpointConnectionError
 
+from lambdas import contract
 from lambdas.shared import errors
 from lambdas.shared.aws import answer_to, read_error_code
 from lambdas.shared.errors import Refused
@@ -17,6 +18,7 @@ from lambdas.shared.http import NotSent, ResponseLost
 
 if TYPE_CHECKING:
     from mypy_boto3_sns import SNSClient
+    from mypy_boto3_sns.type_defs import MessageAttributeValueTypeDef
 
 _THROTTLED: Final = ("Throttled", "Throttling", "ThrottlingException", "ThrottledException", "KMSThrottling")
 
@@ -27,14 +29,17 @@ class SnsTopics:
 
     client: SNSClient
 
-    def publish(self, topic: str, subject: str, body: str) -> None:
-        """Publish a message.
+    def publish(self, topic: str, subject: str, body: str, recipient: str = "") -> None:
+        """Publish a message. With `recipient`, only subscriptions that filter for this id get it.
 
         Raises NotSent or Refused if it was not sent, and ResponseLost if that is not known.
         """
         doing = f"publishing to {topic}"
+        attributes: dict[str, MessageAttributeValueTypeDef] = {}
+        if recipient:
+            attributes[contract.RECIPIENT] = {"DataType": "String", "StringValue": recipient}
         try:
-            self.client.publish(TopicArn=topic, Subject=subject, Message=body)
+            self.client.publish(TopicArn=topic, Subject=subject, Message=body, MessageAttributes=attributes)
         except ClientError as error:
             code = read_error_code(error)
             status = error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 500)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import zip_longest
 
 from aws_cdk import Duration, RemovalPolicy, Stack
 from aws_cdk import aws_cloudwatch as cloudwatch
@@ -14,6 +15,7 @@ from aws_cdk import aws_sns_subscriptions as subscriptions
 from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
+from lambdas import contract
 from stacks.constructs.runtime import Runtime
 from stacks.constructs.secrets import create_encryption_key
 from stacks.constructs.statements import acknowledge
@@ -28,16 +30,21 @@ def mail_topic(
     recipients: Sequence[str],
     key: kms.IKey,
     topic_name: str | None = None,
+    ids: Sequence[str] = (),
 ) -> sns.Topic:
     """Return a topic that mails.
 
-    `title` is the sender's name: 100 characters at most. Each recipient has to confirm once.
+    `title` is the sender's name: 100 characters at most. Each recipient has to confirm once. With `ids`, one
+    for each recipient, a recipient gets only mails that have its id as their attribute.
     """
     topic = sns.Topic(
         scope, id, display_name=title[:100], enforce_ssl=True, master_key=key, topic_name=topic_name
     )
-    for address in recipients:
-        topic.add_subscription(subscriptions.EmailSubscription(address))
+    for address, recipient in zip_longest(recipients, ids):
+        own = sns.SubscriptionFilter.string_filter(allowlist=[recipient]) if recipient else None
+        topic.add_subscription(
+            subscriptions.EmailSubscription(address, filter_policy={contract.RECIPIENT: own} if own else None)
+        )
     acknowledge(
         topic,
         "SNS repeats a mail for six hours until the recipient's server accepts it. A queue would only keep "

@@ -13,6 +13,7 @@ from datetime import UTC, datetime, timedelta
 from botocore.exceptions import ClientError, ConnectTimeoutError, ReadTimeoutError
 
 from dev.docs import samples
+from lambdas.contract import RECIPIENT
 from lambdas.notifications.mailer import Notifier
 from lambdas.notifications.message import Links
 from lambdas.notifications.outcome import ExportSettings
@@ -115,15 +116,29 @@ class MemoryBucket:
 
 
 class MemoryTopics:
-    """Collects `mails` as (topic, subject, body) in the order of sending."""
+    """Collects `mails` as (topic, subject, body) in the order of sending, and the recipient of each.
+
+    `refused` are recipients to whom no mail can be sent.
+    """
 
     def __init__(self, wire):
         self.wire = wire
         self.mails = []
+        self.recipients = []
+        self.refused = set()
 
     def publish(self, **asked):
-        mail = asked["TopicArn"], asked["Subject"], asked["Message"]
-        return self.wire.carry("Publish", lambda: self.mails.append(mail))
+        return self.wire.carry("Publish", lambda: self._send(asked))
+
+    def _send(self, asked):
+        recipient = asked["MessageAttributes"].get(RECIPIENT, {}).get("StringValue", "")
+        if recipient in self.refused:
+            raise ClientError(
+                {"Error": {"Code": "InvalidParameter"}, "ResponseMetadata": {"HTTPStatusCode": 400}},
+                "Publish",
+            )
+        self.mails.append((asked["TopicArn"], asked["Subject"], asked["Message"]))
+        self.recipients.append(recipient)
 
     def subjects(self, topic=ANALYSTS):
         return [subject for to, subject, _ in self.mails if to == topic]
