@@ -17,6 +17,7 @@ CLEANUP: Final = "lambdas.handlers.cleanup.handle"
 ROTATE: Final = "lambdas.handlers.rotation.rotate"
 REVOKE_EXPIRED: Final = "revoke_expired"  # the operation that the schedule sends
 NOTIFY: Final = "lambdas.handlers.notifications.on_state_change"
+OPEN_LINK: Final = "lambdas.handlers.links.open_link"
 WATCH: Final = "lambdas.handlers.monitoring.on_schedule"
 
 #: Seconds before the end of an invocation in which the function starts nothing new.
@@ -74,6 +75,26 @@ SNOWFLAKE_SCHEMA: Final = "LAKEFERRY_SNOWFLAKE_SCHEMA"
 TABLEFLOW_SECRET: Final = "LAKEFERRY_TABLEFLOW_SECRET"  # noqa: S105  (the name of a variable)
 #: The attribute of a mail to one recipient, which the filter policies of subscriptions compare.
 RECIPIENT: Final = "recipient"
+#: The secret with the keys that sign links, the address at which links open, and the prefix of what became of
+#: them.
+LINK_SECRET: Final = "LAKEFERRY_LINK_SECRET"  # noqa: S105  (the name of a variable)
+LINK_URL: Final = "LAKEFERRY_LINK_URL"
+LINKS_PREFIX: Final = "LAKEFERRY_LINKS_PREFIX"
+#: Name and stage of the deployment, which each link names as its audience.
+DEPLOYMENT: Final = "LAKEFERRY_DEPLOYMENT"
+#: The field of that secret with the key that signs, and the one with the keys that it replaced.
+LINK_KEY_FIELD: Final = "linkKey"
+REPLACED_KEYS_FIELD: Final = "replacedKeys"
+#: The first part of the path of a link; the token is the second.
+LINK_PATH: Final = "open"
+#: LINKS_PREFIX in a bucket of the deployment's own.
+LINKS: Final = "links"
+#: The days for which the longest link works, for the function that replaces their key.
+LINK_DAYS: Final = "LAKEFERRY_LINK_DAYS"
+#: The roles of files that mails and links show.
+DELIVERED_ROLES: Final = ("data", "parquet", "jsonl", "xlsx", "report")
+#: Number of links that opened nothing.
+LINKS_REFUSED: Final = "LinksRefused"
 #: NOTICES_PREFIX in a bucket of the deployment's own.
 NOTICES: Final = "notices"
 ALARM_TOPIC: Final = "LAKEFERRY_ALARM_TOPIC"

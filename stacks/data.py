@@ -136,6 +136,8 @@ class DataStack(LakeferryStack):
         ]
         if self.deployment.aws.athena_readers:
             rules.append(_expire(f"{prefixes.people}/", _QUERY_DAYS))
+        if self.deployment.exports_with_links:
+            rules.append(_expire(f"{prefixes.links}/", _RECORD_DAYS))
         for export in self.deployment.exports:
             rules.append(_expire(f"{prefixes.exports}/{export.contract}/data/", export.keep_days))
             rules.append(_expire(f"{prefixes.exports}/{export.contract}/runs/", _RECORD_DAYS))

@@ -20,9 +20,11 @@ from stacks.base import LakeferryStack, build_catalog_uri
 from stacks.confluent.access import name_table_reader_secret
 from stacks.confluent.stack import ConfluentStack, find_glue_database
 from stacks.constructs.export_job import ExportJob, ExportJobs
+from stacks.constructs.file_links import FileLinks
 from stacks.constructs.function import PythonFunction
 from stacks.constructs.job_schedule import create_schedule_group, create_starter_role, schedule_job
 from stacks.constructs.mail import AlarmTopic, create_dead_letter_queue, mail_topic
+from stacks.constructs.readers import create_reader_role
 from stacks.constructs.scheduled_export import FAILURE, JOBS_OF_RULE
 from stacks.constructs.secrets import may_encrypt_files
 from stacks.constructs.statements import ITS_TOPICS, ONE_PREFIX, Statement, allow
@@ -51,11 +53,15 @@ class ExportsStack(LakeferryStack):
         )
         self.dead_letters = create_dead_letter_queue(self, "DeadLetters")
         self.jobs: dict[str, ExportJob] = {}
+        self.links: FileLinks | None = None
         if self.deployment.exports:
             self._create_jobs(confluent)
             self._create_topics()
             self._create_schedules()
-            self._notify()
+            settings = PublishedSettings(self, "Settings", deployment=self.deployment)
+            self.links = self._open_links(settings)
+            self._create_reader_roles()
+            self._notify(settings)
         self._add_outputs()
 
     def _create_jobs(self, confluent: ConfluentStack | None) -> None:
@@ -159,8 +165,37 @@ class ExportsStack(LakeferryStack):
                 dead_letters=self.dead_letters,
             )
 
-    def _notify(self) -> None:
-        settings = PublishedSettings(self, "Settings", deployment=self.deployment)
+    def _open_links(self, settings: PublishedSettings) -> FileLinks | None:
+        """Return what opens links, None for a deployment without them."""
+        linked = self.deployment.exports_with_links
+        if not linked:
+            return None
+        rotation = self.deployment.rotation
+        return FileLinks(
+            self,
+            "Links",
+            runtime=self.runtime,
+            lake=self.lake,
+            exports=[export.contract for export in linked],
+            settings_url=settings.url,
+            may_read_settings=settings.may_read(),
+            longest_days=max(export.link_days or 0 for export in linked),
+            rotation_days=rotation.every_days,
+            grace_days=rotation.grace_days,
+        )
+
+    def _create_reader_roles(self) -> None:
+        for export in self.deployment.exports:
+            if not export.readers:
+                continue
+            name = to_pascal_case(export.contract)
+            role = create_reader_role(
+                self, f"{name}Readers", lake=self.lake, export=export.contract, readers=export.readers
+            )
+            self.output(f"{name}ReaderRole", role.role_arn, "The role with which readers get the files")
+
+    def _notify(self, settings: PublishedSettings) -> None:
+        links = self.links
         function = PythonFunction(
             self,
             "Notify",
@@ -177,8 +212,15 @@ class ExportsStack(LakeferryStack):
                 settings=settings.url,
                 topic_arns=build_topic_arns(self, self.deployment),
                 region=self.region,
+                link_secret=links.secret.arn if links else "",
+                link_url=links.url if links else "",
+                deployment=self.deployment.prefix if links else "",
             ).to_environment(),
-            statements=[*self._may_notify(), settings.may_read()],
+            statements=[
+                *self._may_notify(),
+                settings.may_read(),
+                *(links.may_read_key() if links else []),
+            ],
             dead_letters=self.dead_letters,
         )
         names = [job.name for job in self.jobs.values()]

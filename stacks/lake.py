@@ -44,6 +44,11 @@ class Prefixes:
         """Return where the markers of mails are that were sent."""
         return f"{self.root}{contract.NOTICES}"
 
+    @property
+    def links(self) -> str:
+        """Return where downloads by links are counted, and where it says which links are revoked."""
+        return f"{self.root}{contract.LINKS}"
+
 
 @attrs.frozen
 class Lake:

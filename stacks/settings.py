@@ -108,5 +108,7 @@ def _export(export: Export, deployment: Deployment) -> dict[str, Any]:
         "late_after_hours": export.late_after_hours,
         "recipients": len(export.recipients),
         "recipient_ids": list_recipient_ids(deployment, export),
+        "link_days": export.link_days or 0,
+        "link_downloads": export.link_downloads,
         "first_day": export.first_day.isoformat() if export.first_day else "",
     }

@@ -124,3 +124,51 @@ def exports_run_again_for_each_window(deployment: Deployment, sources: Sources) 
         problem = find_schedule_problem(contract, export.cron, export.zone) if contract else None
         if problem:
             yield f"exports[{index}].cron", problem
+
+
+#: SNS allows 200 filter policies on a topic (Amazon SNS endpoints and quotas).
+_MOST_LINKED: Final = 100
+
+
+def links_open_nothing_personal(deployment: Deployment, sources: Sources) -> Iterator[Finding]:
+    """With `link_days`, `link_keeps` names each column of the contract with the treatment `keep`, and no
+    other. A link opens for everybody who has the mail.
+    """
+    for index, export in enumerate(deployment.exports):
+        contract = sources.plain_contract(export.contract)
+        if export.link_days is None or contract is None:
+            continue
+        kept = [
+            column.name
+            for column in contract.column
+            if column.personal and column.personal.treatment == "keep"
+        ]
+        unnamed = [name for name in kept if name not in export.link_keeps]
+        if unnamed:
+            yield (
+                f"exports[{index}].link_days",
+                f"{export.contract} keeps personal data in {', '.join(unnamed)}, and a link opens for "
+                "everybody who has the mail. If they may all read it, name the columns as link_keeps. "
+                "Otherwise leave link_days out, and name who may read as readers",
+            )
+        yield from (
+            (
+                f"exports[{index}].link_keeps",
+                f"{name} is no column of {export.contract} that keeps its values",
+            )
+            for name in export.link_keeps
+            if name not in kept
+        )
+
+
+def linked_recipients_fit_into_topics(deployment: Deployment, sources: Sources) -> Iterator[Finding]:
+    """An export with `link_days` has 100 recipients at most, because each needs a filter policy of SNS and a
+    mail of their own.
+    """
+    for index, export in enumerate(deployment.exports):
+        if export.link_days and len(export.recipients) > _MOST_LINKED:
+            yield (
+                f"exports[{index}].recipients",
+                f"there are {len(export.recipients)}, and with link_days an export can have {_MOST_LINKED}. "
+                "Name a mailing list, or leave link_days out",
+            )

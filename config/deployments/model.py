@@ -185,12 +185,31 @@ class Export:
         minimum=1,
         maximum=144,
     )
+    readers: list[str] = setting(
+        "ARNs of IAM roles and users that may assume the export's reader role, which reads its files. For a "
+        "group of IAM Identity Center, the role of its permission set, with * in place of the last 16 "
+        "characters: arn:aws:iam::111122223333:role/aws-reserved/sso.amazonaws.com/eu-west-1/"
+        "AWSReservedSSO_Analysts_*",
+        default=list,
+        check=validation.explain_bad_reader,
+    )
     link_days: int | None = setting(
         "Days for which the link in a mail opens the files without an AWS login. Each recipient then gets a "
         "mail and a link of their own. Without it, links open for AWS users only.",
         default=None,
         minimum=1,
         maximum=90,
+    )
+    link_downloads: int = setting(
+        "How many files a link downloads at most, all files and days together.",
+        default=20,
+        minimum=1,
+        maximum=1000,
+    )
+    link_keeps: list[str] = setting(
+        "Columns whose personal data the contract keeps, and which a link may deliver nevertheless.",
+        default=list,
+        form=NAME,
     )
     keep_days: int = setting("Days after which a file is removed.", default=730, minimum=30, maximum=36500)
 
@@ -304,6 +323,11 @@ class Deployment:
     def role_resource(self, vendor: str) -> str:
         """Return the last part of that role's ARN: role, path and name."""
         return f"role{self.aws.iam_path or '/'}{self.role_name(vendor)}"
+
+    @property
+    def exports_with_links(self) -> list[Export]:
+        """Return the exports whose mails have links that open without an AWS login."""
+        return [export for export in self.exports if export.link_days and export.recipients]
 
     @property
     def proxy(self) -> str:

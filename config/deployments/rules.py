@@ -26,6 +26,8 @@ from config.deployments.export_rules import (
     exports_fit_into_policies,
     exports_match_topics,
     exports_run_again_for_each_window,
+    linked_recipients_fit_into_topics,
+    links_open_nothing_personal,
     rows_outlive_windows,
 )
 from config.deployments.model import Deployment, to_pascal_case
@@ -237,6 +239,8 @@ RULES: Final[tuple[Rule, ...]] = (
     grace_is_shorter_than_rotation,
     rows_outlive_windows,
     exports_run_again_for_each_window,
+    links_open_nothing_personal,
+    linked_recipients_fit_into_topics,
 )
 #: For commands that write the schemas: contracts can't be checked before.
 RULES_WITHOUT_SCHEMAS: Final = tuple(rule for rule in RULES if rule is not exports_match_topics)

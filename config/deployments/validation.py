@@ -210,3 +210,30 @@ def tag_name(name: str) -> str | None:
 
 def is_stage(text: str) -> bool:
     return STAGE.problem(text) is None
+
+
+_READER: Final = re.compile(
+    r"arn:aws:iam::[0-9]{12}:(?:role|user)/(?:[\w+=,.@-]+/)*[\w+=,.@-]{1,64}", re.ASCII
+)
+_SSO_READER: Final = re.compile(
+    r"arn:aws:iam::[0-9]{12}:role/aws-reserved/sso\.amazonaws\.com/(?:[a-z0-9-]+/)?AWSReservedSSO_[\w+=,.@-]{1,32}_\*",
+    re.ASCII,
+)
+
+
+def explain_bad_reader(arn: str) -> str | None:
+    """Return why nobody can read with this ARN, or None."""
+    if _READER.fullmatch(arn) or _SSO_READER.fullmatch(arn):
+        return None
+    if ":assumed-role/" in arn:
+        return f"{arn} is a session, which ends. Name its role: arn:aws:iam::<account>:role/<path and name>"
+    if "*" in arn:
+        return (
+            f"{arn} could match roles that you don't know. Only the role of a permission set of IAM Identity "
+            "Center may end with _*, in place of its last 16 characters: arn:aws:iam::<account>:role/"
+            "aws-reserved/sso.amazonaws.com/<region>/AWSReservedSSO_<permission set>_*"
+        )
+    return (
+        f"{arn} is not the ARN of an IAM role or user, such as arn:aws:iam::111122223333:role/analysts. For "
+        "a group of IAM Identity Center, name the role of its permission set"
+    )

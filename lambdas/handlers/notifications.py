@@ -11,14 +11,16 @@ from botocore.config import Config
 
 from lambdas.handlers.runtime import LambdaContext, entry_point, get_client
 from lambdas.notifications import errors as notification_errors
-from lambdas.notifications.mailer import Notifier
-from lambdas.notifications.message import Links
+from lambdas.notifications.addresses import Links
+from lambdas.notifications.mailer import LinkSigner, Notifier
 from lambdas.notifications.outcome import ExportSettings
 from lambdas.shared import deployment
 from lambdas.shared.clock import Clock, SystemClock
 from lambdas.shared.errors import Refused
+from lambdas.shared.link_tokens import parse_keys
 from lambdas.shared.log import Log
 from lambdas.shared.s3 import Objects
+from lambdas.shared.secrets import SecretStore
 from lambdas.shared.settings import NotificationSettings
 from lambdas.shared.sns import SnsTopics
 
@@ -37,6 +39,9 @@ class Settings:
     region: str
     alarm_topic: str
     exports: dict[str, ExportSettings]
+    link_secret: str = ""
+    link_url: str = ""
+    deployment: str = ""
 
 
 def on_state_change(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
@@ -77,7 +82,16 @@ def build(settings: Settings, clock: Clock, log: Log, request_id: str) -> Notifi
         links=Links(settings.bucket, settings.region, settings.prefix),
         notices=settings.notices,
         invocation=request_id,
+        signer=_open_signer(settings, clock),
     )
+
+
+def _open_signer(settings: Settings, clock: Clock) -> LinkSigner | None:
+    """Return None for a deployment without links. The key is read in each invocation: it may be a new one."""
+    if not settings.link_secret:
+        return None
+    fields = SecretStore(get_client("secretsmanager")).read(settings.link_secret)
+    return LinkSigner(parse_keys(fields, settings.deployment), settings.link_url, clock)
 
 
 def read_settings(environment: Mapping[str, str], s3: S3Client) -> Settings:
@@ -91,6 +105,9 @@ def read_settings(environment: Mapping[str, str], s3: S3Client) -> Settings:
         notices=variables.notices,
         region=variables.region,
         alarm_topic=variables.alarm_topic,
+        link_secret=variables.link_secret,
+        link_url=variables.link_url,
+        deployment=variables.deployment,
         exports={
             export.export: ExportSettings(
                 export.export,
@@ -99,6 +116,7 @@ def read_settings(environment: Mapping[str, str], s3: S3Client) -> Settings:
                 export.zone,
                 export.cron,
                 tuple(export.recipient_ids),
+                export.link_days,
             )
             for export in exports
         },

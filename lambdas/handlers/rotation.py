@@ -17,6 +17,7 @@ from lambdas.handlers.runtime import LambdaContext, compute_deadline, entry_poin
 from lambdas.rotation import age, strategy
 from lambdas.rotation import errors as rotation_errors
 from lambdas.rotation.confluent import ConfluentApiKey
+from lambdas.rotation.link_key import LinkKey
 from lambdas.rotation.snowflake import SnowflakeKeyPair
 from lambdas.rotation.steps import Rotation
 from lambdas.rotation.strategy import Strategy
@@ -43,6 +44,7 @@ class Settings:
     policy: Policy
     state_table: str = ""
     proxy: str = ""
+    link_days: int = 0
 
 
 def rotate(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
@@ -112,6 +114,7 @@ def build(
         strategy.SNOWFLAKE: lambda: SnowflakeKeyPair(
             lambda login, key: Snowflake(session, deadline.clock, login, key, settings.snowflake_url), tenants
         ),
+        strategy.LINKS: lambda: LinkKey(settings.link_days),
     }
     return Rotation(secrets, lambda kind: strategies[kind](), settings.policy, deadline, log)
 
@@ -122,9 +125,11 @@ def read_settings(environment: Mapping[str, str]) -> Settings:
     try:
         keep = int(variables.keep or contract.KEYS_KEPT)
         grace = float(variables.grace_days or contract.GRACE_DAYS)
+        link_days = int(variables.link_days or 0)
     except ValueError:
         keep = 0
         grace = 0.0
+        link_days = 0
     if keep < contract.KEYS_KEPT or not 0 < grace < float("inf"):
         message = (
             f"{contract.ROTATION_KEEP} must be {contract.KEYS_KEPT} or more, "
@@ -138,6 +143,7 @@ def read_settings(environment: Mapping[str, str]) -> Settings:
         policy=Policy(keep, grace * DAY),
         state_table=variables.state_table,
         proxy=variables.proxy,
+        link_days=link_days,
     )
 
 

@@ -21,18 +21,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Final
 
 import attrs
 import cattrs
 
+from lambdas import contract
 from lambdas.notifications import errors as notification_errors
 from lambdas.notifications import message, outcome
-from lambdas.notifications.message import Links, Mail
+from lambdas.notifications.addresses import Links, PersonalLinks
+from lambdas.notifications.message import Mail
 from lambdas.notifications.outcome import ExportSettings, RunOutcome
 from lambdas.shared.clock import Clock
 from lambdas.shared.errors import InProgress, LakeferryError, Refused, Transient
 from lambdas.shared.http import NotSent, ResponseLost
+from lambdas.shared.link_tokens import KeyRing, Link
 from lambdas.shared.log import Log
 from lambdas.shared.s3 import Objects
 from lambdas.shared.sns import SnsTopics
@@ -104,6 +108,26 @@ class Addressee:
 
 
 @attrs.frozen
+class LinkSigner:
+    """Signs links that open at `url`."""
+
+    keys: KeyRing
+    url: str
+    clock: Clock
+
+    def open_for(self, export: ExportSettings, recipient: str) -> PersonalLinks:
+        """Return the links of one recipient. All of them are signed at the present time."""
+        now = self.clock.time()
+
+        def sign(window: str, generation: int) -> str:
+            link = Link(export.name, window, generation, recipient)
+            token = self.keys.sign(link, now=now, days=export.link_days)
+            return f"{self.url}/{contract.LINK_PATH}/{token}"
+
+        return PersonalLinks(sign, datetime.fromtimestamp(now, UTC) + timedelta(days=export.link_days))
+
+
+@attrs.frozen
 class Notifier:
     """`notices` is the S3 prefix of the markers that record which mails were sent. `invocation` is Lambda's
     request id, which stays the same when Lambda tries an invocation again."""
@@ -118,6 +142,7 @@ class Notifier:
     links: Links
     notices: str
     invocation: str
+    signer: LinkSigner | None = None
 
     def job_ended(self, job: str, job_run_id: str, state: str) -> None:
         """Send the mails about a job run that has ended.
@@ -223,7 +248,10 @@ class Notifier:
     ) -> Mail:
         facts = outcome.gather_facts(self.objects, self.links.prefix, export, news, self.clock.time())
         if addressee.audience == RECIPIENTS:
-            return message.compose_notice(export.topic, news, state, facts, self.links)
+            personal = None
+            if addressee.recipient and self.signer:
+                personal = self.signer.open_for(export, addressee.recipient)
+            return message.compose_notice(export.topic, news, state, facts, self.links, personal=personal)
         return message.compose_alarm(
             self.alarm_topic, news, state, facts, links=self.links, export=export, job_run=job_run
         )

@@ -14,12 +14,13 @@ from datetime import datetime
 from decimal import Decimal
 from pathlib import PurePosixPath
 from typing import Any, Final
-from urllib.parse import quote
 from zoneinfo import ZoneInfo
 
 import attrs
 
+from lambdas import contract
 from lambdas.notifications import outcome as states
+from lambdas.notifications.addresses import Links, PersonalLinks
 from lambdas.notifications.outcome import ExportSettings, Facts, RunOutcome
 from lambdas.shared.redaction import redact
 
@@ -79,47 +80,9 @@ def _is_unseen(char: str) -> bool:
     return unicodedata.category(char) in _UNSEEN
 
 
-_BUCKET = re.compile(r"[a-z0-9][a-z0-9-]{1,61}[a-z0-9]")
-_REGION = re.compile(r"[a-z]{2}(?:-[a-z]+)+-\d")
-
-
-@attrs.frozen
-class Links:
-    """Links to one bucket in one region, with exports below `prefix`. Raises ValueError for invalid names."""
-
-    bucket: str
-    region: str
-    prefix: str
-
-    def __attrs_post_init__(self) -> None:
-        if not _BUCKET.fullmatch(self.bucket) or not _REGION.fullmatch(self.region):
-            raise ValueError("no bucket or no region")
-
-    def page(self, key: str) -> str:
-        """Return the object's page in the S3 console."""
-        return f"{self._console}/s3/object/{self.bucket}?region={self.region}&prefix={quote(key, safe='/')}"
-
-    def command(self, key: str) -> str:
-        """Return the command that downloads the object, quoted for every shell."""
-        return f"aws s3 cp 's3://{self.bucket}/{quote(key, safe='/-_.=:')}' ."
-
-    def run(self, job: str, job_run_id: str) -> str:
-        """Return the run's page in the Glue console."""
-        page = f"{quote(job, safe='')}/run/{quote(job_run_id, safe='')}"
-        return f"{self._console}/gluestudio/home?region={self.region}#/job/{page}"
-
-    def record(self, export: str, run_id: str) -> str:
-        return f"s3://{self.bucket}/{quote(f'{self.prefix}/{export}/runs/{run_id}.json')}"
-
-    @property
-    def _console(self) -> str:
-        return f"https://{self.region}.console.aws.amazon.com"
-
-
 #: Limits of lists in a mail; the report has the whole lists.
 _FILES: Final = 6
 _SENTENCES: Final = 12
-_SHOWN: Final = ("data", "parquet", "jsonl", "xlsx", "report")
 #: A longer label could push the run's id and the state out of the subject.
 _LABEL_LENGTH: Final = 20
 _KEY: Final = re.compile(r"[A-Za-z0-9_.=/-]+")
@@ -141,8 +104,17 @@ class Mail:
     body: str
 
 
-def compose_notice(topic: str, news: RunOutcome, state: str, facts: Facts, links: Links) -> Mail:
-    lines = _trim_lines(_list_lines(news, state, facts, links))
+def compose_notice(
+    topic: str,
+    news: RunOutcome,
+    state: str,
+    facts: Facts,
+    links: Links,
+    *,
+    personal: PersonalLinks | None = None,
+) -> Mail:
+    """Compose the mail to all recipients or, with `personal` links, to one of them."""
+    lines = _trim_lines(_list_lines(news, state, facts, links, personal))
     return Mail(topic, build_headline(news, state, facts), "\n".join(lines) + "\n")
 
 
@@ -156,14 +128,19 @@ def build_headline(news: RunOutcome, state: str, facts: Facts) -> str:
     return build_subject(facts.title, f"{window}{rows}run {news.run_id} - {state}")
 
 
-def _list_lines(news: RunOutcome, state: str, facts: Facts, links: Links) -> Iterator[str]:
+def _list_lines(
+    news: RunOutcome, state: str, facts: Facts, links: Links, personal: PersonalLinks | None
+) -> Iterator[str]:
     window = "" if news.window == states.RUN else f", {quote_line(news.window)}"
     yield f"{quote_line(facts.title)}{window}: {state}."
     yield ""
     yield from _describe_news(news, state)
     yield from _list_numbers(news, facts)
     yield from _list_sentences(news)
-    yield from _list_files(news.document, links) if news.has_file else _describe_last_file(facts, links)
+    if news.has_file:
+        yield from _offer_files(news.window, news.document, facts, links, personal)
+    else:
+        yield from _describe_last_file(facts, links, personal)
     yield from _describe_window(facts)
     yield f"Run: {to_one_line(news.run_id)}"
     if facts.owner:
@@ -233,12 +210,31 @@ def _has_failed(check: Mapping[str, Any]) -> bool:
     return not check.get("passed") and not check.get("unknown")
 
 
-def _list_files(document: Mapping[str, Any], links: Links) -> Iterator[str]:
-    files = [
+def _offer_files(
+    window: str, document: Mapping[str, Any], facts: Facts, links: Links, personal: PersonalLinks | None
+) -> Iterator[str]:
+    if personal is None:
+        yield from _list_files(document, links)
+        return
+    until = _format_local(personal.until, facts.zone)
+    yield f"Files. Open this link and choose a file. The link is yours, and works until {until}:"
+    yield personal.sign(window, int(document["generation"]))
+    yield ""
+    for file in _select_files(document):
+        yield f"- {PurePosixPath(file['key']).name}, {_format_size(int(file.get('size') or 0))}"
+    yield ""
+
+
+def _select_files(document: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    return [
         file
         for file in document.get("files") or []
-        if file.get("role") in _SHOWN and _is_plain(str(file["key"]))
+        if file.get("role") in contract.DELIVERED_ROLES and _is_plain(str(file["key"]))
     ]
+
+
+def _list_files(document: Mapping[str, Any], links: Links) -> Iterator[str]:
+    files = _select_files(document)
     yield (
         "Files. Sign in to AWS with your usual access, then follow a link and choose Download. Links do "
         "not expire."
@@ -259,11 +255,12 @@ def _is_plain(key: str) -> bool:
     return bool(_KEY.fullmatch(key)) and quote_line(key) == key
 
 
-def _describe_last_file(facts: Facts, links: Links) -> Iterator[str]:
+def _describe_last_file(facts: Facts, links: Links, personal: PersonalLinks | None) -> Iterator[str]:
     """Yield the lines about the last file with rows, and about the next run."""
     if facts.last:
-        yield f"The last file with rows is of {quote_line(facts.last['window']['label'])}:"
-        yield from _list_files(facts.last, links)
+        window = facts.last["window"]["label"]
+        yield f"The last file with rows is of {quote_line(window)}:"
+        yield from _offer_files(window, facts.last, facts, links, personal)
     if facts.next_run:
         yield f"The next try is on {_format_local(facts.next_run, facts.zone)}."
         yield ""

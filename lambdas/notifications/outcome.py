@@ -147,6 +147,7 @@ class ExportSettings:
     zone: str
     cron: str = ""
     recipients: tuple[str, ...] = ()
+    link_days: int = 0
 
 
 @attrs.frozen

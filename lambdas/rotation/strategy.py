@@ -10,14 +10,17 @@ import attrs
 from lambdas.rotation import errors as rotation_errors
 from lambdas.rotation.versions import RotationContext, Version
 from lambdas.shared.errors import Refused
+from lambdas.shared.link_tokens import SIGNING_KEY
 from lambdas.shared.secrets import KEY_ID, KEY_SECRET, Fields
 
 CONFLUENT: Final = "confluent"
 SNOWFLAKE: Final = "snowflake"
+LINKS: Final = "links"
 #: The fields that identify the type of a credential.
 IDENTIFYING_FIELDS: Final[Mapping[str, tuple[str, ...]]] = {
     CONFLUENT: (KEY_ID, KEY_SECRET),
     SNOWFLAKE: ("account", "user", "privateKey"),
+    LINKS: (SIGNING_KEY,),
 }
 
 

@@ -156,6 +156,12 @@ class SecretVersions:
                 **extra,
             )
 
+    def replace_current(self, fields: Fields) -> None:
+        """Write a new version, and make it current. Raises Refused if nothing was written."""
+        text = json.dumps(reveal_fields(fields), sort_keys=True)
+        with self._translate_errors("storing the new value of", rotation_errors.NOT_STORED):
+            self.client.put_secret_value(SecretId=self.secret_id, SecretString=text)
+
     def make_current(self, token: str, replaced: str) -> None:
         """Make version `token` current instead of `replaced`, which the caller read.
 

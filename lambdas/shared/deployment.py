@@ -37,7 +37,8 @@ class Table:
 @attrs.frozen
 class Export:
     """`recipients` is the number of addresses in the deployment file. `recipient_ids` has the ids of
-    recipients who get mails of their own; it is empty if all get the same one.
+    recipients who get mails of their own, with links that work for `link_days`; it is empty if all get the
+    same one.
 
     `first_day` (ISO 8601) is a day in the first window to export; "" means that the contract decides.
     """
@@ -49,6 +50,8 @@ class Export:
     late_after_hours: float
     recipients: int = 0
     recipient_ids: list[str] = attrs.Factory(list)
+    link_days: int = 0
+    link_downloads: int = 0
     first_day: str = ""
 
 

@@ -93,6 +93,7 @@ class RotationSettings(FunctionSettings):
     """Settings of the functions that rotate keys. Only Confluent's has a Cloud API key."""
 
     keep: str = _declare_optional(contract.ROTATION_KEEP)
+    link_days: str = _declare_optional(contract.LINK_DAYS)
     grace_days: str = _declare_optional(contract.ROTATION_GRACE_DAYS)
     proxy: str = _declare_optional(contract.PROXY)
     state_table: str = _declare_optional(contract.STATE_TABLE)
@@ -117,6 +118,21 @@ class NotificationSettings(FunctionSettings):
     project: str = _declare_optional(contract.PROJECT)
     stage: str = _declare_optional(contract.STAGE)
     alarm_topic: str = _declare_optional(contract.ALARM_TOPIC)
+    link_secret: str = _declare_optional(contract.LINK_SECRET)
+    link_url: str = _declare_optional(contract.LINK_URL)
+    deployment: str = _declare_optional(contract.DEPLOYMENT)
+
+
+@attrs.frozen(kw_only=True)
+class LinkSettings(FunctionSettings):
+    """Settings of the function that opens links. `settings` is s3://bucket/key of the exports."""
+
+    bucket: str = _declare_required(contract.LAKE_BUCKET)
+    prefix: str = _declare_required(contract.LAKE_PREFIX)
+    links: str = _declare_required(contract.LINKS_PREFIX)
+    settings: str = _declare_required(contract.SETTINGS)
+    secret: str = _declare_required(contract.LINK_SECRET)
+    deployment: str = _declare_required(contract.DEPLOYMENT)
 
 
 @attrs.frozen(kw_only=True)

@@ -21,7 +21,7 @@ SECRET_ACCESS_KEY: Final = "test"  # noqa: S105  (the dummy pair that every loca
 SERVICES: Final = (
     "s3", "glue", "secretsmanager", "sts", "iam", "dynamodb", "cloudformation", "lambda", "sns", "sqs",
     "monitoring", "athena", "budgets", "ec2", "ecr", "events", "kms", "logs", "scheduler", "ssm", "states",
-    "tagging",
+    "tagging", "apigateway",
 )  # fmt: skip
 #: How long the server may take to write its state after SIGTERM, before its process group is killed.
 STOP_GRACE_SECONDS: Final = 15.0

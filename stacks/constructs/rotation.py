@@ -38,7 +38,8 @@ _REVOKE: Final = "15 0/6 * * ? *"
 
 
 class KeyRotation(Construct):
-    """Rotates keys of a vendor. `settings` says how the function reaches the vendor.
+    """Rotates keys of a vendor, or keys that no vendor has: these have no `provider`. `settings` says how the
+    function reaches the vendor.
 
     Of each secret, `keep` keys are valid between two rotations; a replaced key is revoked after `grace_days`.
     """
@@ -50,7 +51,7 @@ class KeyRotation(Construct):
         *,
         runtime: Runtime,
         secrets: StackSecrets,
-        provider: VendorProvider,
+        provider: VendorProvider | None,
         settings: RotationSettings,
         keep: int = contract.KEYS_KEPT,
         grace_days: int = int(contract.GRACE_DAYS),
@@ -77,13 +78,13 @@ class KeyRotation(Construct):
                 settings,
                 keep=str(keep),
                 grace_days=str(grace_days),
-                state_table=provider.states.table_name,
+                state_table=provider.states.table_name if provider else "",
             ).to_environment(),
             # To compare the organization or account of each login with that of the objects.
             statements=[
                 allow("RotateOwnSecrets", _STEPS, secrets.arns),
                 secrets.may_use_key(),
-                may_read_states(provider.states.table_arn),
+                *([may_read_states(provider.states.table_arn)] if provider else []),
                 *statements,
             ],
             timeout_seconds=contract.ROTATION_TIMEOUT_SECONDS,

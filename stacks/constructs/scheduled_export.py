@@ -27,10 +27,10 @@ from stacks.constructs.aggregates import create_aggregates_database
 from stacks.constructs.export_job import ExportJob, ExportJobs
 from stacks.constructs.job_schedule import create_schedule_group, create_starter_role, schedule_job
 from stacks.constructs.mail import alarm_on_dead_letters, create_dead_letter_queue
+from stacks.constructs.readers import may_read_export
 from stacks.constructs.reading import grant_statements
 from stacks.constructs.runtime import BadProps, Runtime, list_setting_problems, refuse, require_forms
-from stacks.constructs.secrets import may_decrypt_files, name_secret_arn
-from stacks.constructs.statements import ONE_PREFIX, allow
+from stacks.constructs.secrets import name_secret_arn
 from stacks.constructs.table import Table
 from stacks.lake import Lake, Prefixes
 
@@ -255,15 +255,7 @@ class Export(Construct):
 
     def grant_read(self, grantee: iam.IGrantable) -> iam.Grant:
         """Let a role, user or function read the files of this export and their manifests."""
-        lake = self.job.jobs.lake
-        folder = f"{lake.prefixes.exports}/{self.contract.name}"
-        files = [f"{lake.arn}/{folder}/{part}/*" for part in ("data", "manifests")]
-        in_folder = {"StringLike": {"s3:prefix": [f"{folder}/*"]}}
-        statements = [
-            allow("ReadFiles", ["s3:GetObject"], files, why=ONE_PREFIX),
-            allow("ListFiles", ["s3:ListBucket"], [lake.arn], in_folder),
-            *may_decrypt_files(self, lake.key_arn),
-        ]
+        statements = may_read_export(self, self.job.jobs.lake, self.contract.name)
         return grant_statements(self, grantee, statements)
 
     def _require_stack_of(self, to: ExportBucket) -> None:

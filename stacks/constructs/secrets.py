@@ -86,6 +86,22 @@ class StackSecrets(Construct):
         self.filled.append(secret)
         return secret
 
+    def generated(self, id: str, path: str, purpose: str, field: str) -> Secret:
+        """Return a secret whose first value Secrets Manager generates: 64 letters and digits in `field`."""
+        name = f"{self._prefix}/{path}"
+        bare = secretsmanager.CfnSecret(
+            self,
+            id,
+            name=name,
+            description=purpose,
+            kms_key_id=self.key_arn,
+            generate_secret_string=_generate(field),
+        )
+        bare.apply_removal_policy(self._removal)
+        secret = Secret(id, name, bare.ref)
+        self.filled.append(secret)
+        return secret
+
     def random_key(self, id: str, purpose: str) -> str:
         """Return the ARN of a secret with a key that Secrets Manager generates: 64 letters and digits, base64
         of 48 bytes.
@@ -95,13 +111,7 @@ class StackSecrets(Construct):
             id,
             description=purpose,
             kms_key_id=self.key_arn,
-            generate_secret_string=secretsmanager.CfnSecret.GenerateSecretStringProperty(
-                secret_string_template="{}",  # noqa: S106  (an empty object, to which the key is added)
-                generate_string_key="key",
-                password_length=64,
-                exclude_punctuation=True,
-                exclude_characters=string.punctuation,
-            ),
+            generate_secret_string=_generate("key"),
         )
         secret.apply_removal_policy(self._removal)
         return secret.ref
@@ -113,6 +123,10 @@ class StackSecrets(Construct):
         """
         return Lazy.list(_Arns(self.filled))
 
+    def may_decrypt(self) -> Statement:
+        """Allow the key for reading secrets, through Secrets Manager only."""
+        return allow("DecryptSecrets", ["kms:Decrypt"], [self.key_arn], through(self, "secretsmanager"))
+
     def may_use_key(self) -> Statement:
         """Allow the key for reading and writing secrets, through Secrets Manager only."""
         return allow(
@@ -121,6 +135,16 @@ class StackSecrets(Construct):
             [self.key_arn],
             through(self, "secretsmanager"),
         )
+
+
+def _generate(field: str) -> secretsmanager.CfnSecret.GenerateSecretStringProperty:
+    return secretsmanager.CfnSecret.GenerateSecretStringProperty(
+        secret_string_template="{}",  # noqa: S106  (an empty object, to which the key is added)
+        generate_string_key=field,
+        password_length=64,
+        exclude_punctuation=True,
+        exclude_characters=string.punctuation,
+    )
 
 
 def through(scope: Construct, service: str) -> dict[str, Any]:

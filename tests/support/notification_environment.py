@@ -14,8 +14,8 @@ from botocore.exceptions import ClientError, ConnectTimeoutError, ReadTimeoutErr
 
 from dev.docs import samples
 from lambdas.contract import RECIPIENT
+from lambdas.notifications.addresses import Links
 from lambdas.notifications.mailer import Notifier
-from lambdas.notifications.message import Links
 from lambdas.notifications.outcome import ExportSettings
 from lambdas.shared.log import open_log
 from lambdas.shared.s3 import Objects
@@ -104,6 +104,14 @@ class MemoryBucket:
         self.version += 1
         self.objects[key] = (body, f'"{self.version}"')
         return {"ETag": f'"{self.version}"'}
+
+    def head_object(self, **asked):
+        return self.wire.carry("HeadObject", lambda: self._get(asked["Key"]))
+
+    def generate_presigned_url(self, _, **asked):
+        parameters = asked["Params"]
+        seconds = asked["ExpiresIn"]
+        return f"https://bucket.s3.example.com/{parameters['Key']}?X-Amz-Expires={seconds}&X-Amz-Signature=0a"
 
     def list_objects_v2(self, **asked):
         return self.wire.carry(

@@ -11,6 +11,7 @@ from typing import Final
 
 from simulators.aws.hooks import Patch
 from simulators.aws.patches import (
+    apigateway,
     athena,
     athena_workgroups,
     cloudformation,
@@ -44,6 +45,7 @@ PATCHES: Final[tuple[Patch, ...]] = (
     *secretsmanager.PATCHES,
     *lambda_functions.PATCHES,
     *stepfunctions.PATCHES,
+    *apigateway.PATCHES,
     *cloudformation_types.PATCHES,
     *cloudformation_buckets.PATCHES,
     *cloudformation.PATCHES,

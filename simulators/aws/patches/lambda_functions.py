@@ -20,6 +20,8 @@
 - lambda_logs: A function writes to the log group of its LoggingConfig if its role allows it, and creates the
   group only if the role allows that. Stock creates /aws/lambda/<name> regardless of the role, so that the
   group outlives the stack. Source: Lambda developer guide, "Sending Lambda function logs to CloudWatch Logs".
+- lambda_metrics: A line of a function's log in CloudWatch's embedded metric format adds to its metrics. Stock
+  only keeps the line. Source: CloudWatch user guide, "Specification: Embedded metric format".
 
 See stock: `.venv/bin/python -m pytest simulators/tests/aws/test_patches.py -m simulators
 -k "stock and lambda_functions"`
@@ -196,6 +198,49 @@ def emit_lambda_logs(
         original(func, *arguments, **options)
 
 
+METRICS = Patch("lambda_metrics")
+
+
+@METRICS.replaces(
+    "ministack.services.lambda_svc",
+    "_emit_lambda_logs",
+    "func request_id log_text error duration_ms log_source",
+)
+def emit_metrics(
+    original: Callable[..., None],
+    func: dict[str, Any],
+    request_id: str,
+    log_text: str,
+    *others: Any,
+    **options: Any,
+) -> None:
+    original(func, request_id, log_text, *others, **options)
+    if not _may_write(func.get("config") or func):
+        return
+    for line in (log_text or "").splitlines():
+        if '"_aws"' in line:
+            _record_metrics(line)
+
+
+def _record_metrics(line: str) -> None:
+    """Record the metrics that a line contains. CloudWatch ignores a line that isn't in its format."""
+    try:
+        entry = json.loads(line[line.index("{") :])
+        directives = entry["_aws"]["CloudWatchMetrics"]
+        for directive, metric in ((each, metric) for each in directives for metric in each["Metrics"]):
+            for names in directive["Dimensions"]:
+                dimensions = {name: str(entry[name]) for name in names}
+                import_ministack("services.cloudwatch").record_metric(
+                    directive["Namespace"],
+                    metric["Name"],
+                    entry[metric["Name"]],
+                    metric.get("Unit", "None"),
+                    dimensions,
+                )
+    except (ValueError, KeyError, TypeError) as error:
+        _log.info("a line with _aws has no metrics: %s", type(error).__name__)
+
+
 def _may_write(config: dict[str, Any]) -> bool:
     role = config.get("Role", "")
     group = (config.get("LoggingConfig") or {}).get("LogGroup") or f"/aws/lambda/{config['FunctionName']}"
@@ -212,4 +257,5 @@ PATCHES: Final = (
     START_AHEAD,
     ASYNC,
     LOGS,
+    METRICS,
 )

@@ -145,3 +145,28 @@ def writes_to_its_log_only_where_its_role_may(aws):
             any("kept" in event["message"] for event in logs.filter_log_events(logGroupName=group)["events"])
         )
     return lines == [False, True]
+
+
+_COUNTING = """
+import json
+
+def handler(event, context):
+    metric = {"Namespace": "Probe", "Dimensions": [["Kind"]], "Metrics": [{"Name": "Seen", "Unit": "Count"}]}
+    print(json.dumps({"_aws": {"Timestamp": 1, "CloudWatchMetrics": [metric]}, "Kind": "line", "Seen": 3}))
+"""
+
+
+@probe("lambda_metrics")
+def a_line_in_the_embedded_metric_format_is_counted(aws):
+    role = aws.new_role((["logs:*"], "*"))
+    invoke(aws, new_function(aws, {"it.py": _COUNTING}, "it.handler", role=role))
+    found = aws.client("cloudwatch").get_metric_statistics(
+        Namespace="Probe",
+        MetricName="Seen",
+        Dimensions=[{"Name": "Kind", "Value": "line"}],
+        StartTime=datetime.now(UTC) - timedelta(hours=1),
+        EndTime=datetime.now(UTC) + timedelta(hours=1),
+        Period=3600,
+        Statistics=["Sum"],
+    )["Datapoints"]
+    return sum(point["Sum"] for point in found) >= 3

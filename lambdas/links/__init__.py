@@ -1,0 +1,1 @@
+"""Opens links in mails: pages, downloads, revocations."""
