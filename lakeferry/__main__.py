@@ -17,7 +17,7 @@ from lakeferry.cli import (
     diagram,
     doctor,
     explain,
-    export_ranges,
+    export_links,
     forget,
     init,
     interrupts,
@@ -36,7 +36,7 @@ from lakeferry.cli import (
 #: In the order in which `lakeferry --help` lists them.
 _COMMANDS = (
     *(demo, rehearse, init, secrets, doctor, plan, deploy, status, verify, rotate, logs),
-    *(topics, cost, export_ranges, query, inventory, diagram, explain, forget, destroy),
+    *(topics, cost, export_links, query, inventory, diagram, explain, forget, destroy),
 )
 app = typer.Typer(
     name=cli.NAME,

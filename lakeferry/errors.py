@@ -28,6 +28,7 @@ from config.errors import (
     to_plain_text,
 )
 from lambdas.confluent import errors as confluent
+from lambdas.links import errors as links
 from lambdas.monitoring import errors as monitoring
 from lambdas.notifications import errors as notifications
 from lambdas.rotation import errors as rotation
@@ -64,7 +65,7 @@ PARTS: Final = {
     "notifications": "Notifications",
     "monitoring": "Monitoring",
 }
-MODULES: Final = (shared, confluent, snowflake, rotation, notifications, monitoring)
+MODULES: Final = (shared, confluent, snowflake, rotation, notifications, links, monitoring)
 #: The format in which lambdas/shared/errors.py writes an error.
 _REPORTED: Final = re.compile(r"(?P<code>[A-Z]{2,}(?:-[A-Z]+)+)  (?P<what>.*?)\.? What to do: ", re.DOTALL)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Sequence
 from typing import Final
 
 from aws_cdk import Duration
@@ -174,9 +175,9 @@ class OperationsStack(LakeferryStack):
 
     def _list_secret_names(self) -> list[str]:
         names = []
-        for stack in (self.confluent, self.snowflake):
-            if stack:
-                names += [secret.name for secret in stack.secrets.filled]
+        for owner in (self.confluent, self.snowflake, self.exports.links):
+            if owner:
+                names += [secret.name for secret in owner.secrets.filled]
         return names
 
     def _may_measure(self) -> list[Statement]:
@@ -195,7 +196,7 @@ class OperationsStack(LakeferryStack):
             # Without a condition on the prefix: with one, S3 answers 403 instead of 404 for a manifest that
             # doesn't exist yet.
             allow("FindManifests", ["s3:ListBucket"], [lake.arn]),
-            *(self._may_read_keys(self.confluent.cluster) if self.confluent else []),
+            *(self._may_read_keys(self.confluent.cluster) if self.confluent else self._may_read_ages()),
             *(may_read_brought_key(self, source.key_secret) if source else []),
             allow(
                 "EmitMetrics",
@@ -217,18 +218,21 @@ class OperationsStack(LakeferryStack):
             tables.append(self._snowflake_reader.state_table)
             readers.append(self._snowflake_reader.secret_arn)
             keys.append(self._snowflake_reader.key_arn)
-        names = [*self._list_secret_names(), *self.deployment.created_confluent.manual_secrets]
+        names = [*self.deployment.created_confluent.manual_secrets]
         if self.snowflake:
             names.append(self.snowflake.settings.key_secret)
         return [
-            allow(
-                "ReadAgesOfKeys",
-                ["secretsmanager:DescribeSecret", "secretsmanager:ListSecretVersionIds"],
-                [name_secret_arn(self, name) for name in names],
-            ),
+            *self._may_read_ages(names),
             *may_use_keys(self, readers, keys),
             may_read_states(*[build_own_arn(self, "dynamodb", f"table/{table}") for table in tables]),
         ]
+
+    def _may_read_ages(self, of_people: Sequence[str] = ()) -> list[Statement]:
+        """Allow reading when keys were replaced: those that rotate, and those `of_people`."""
+        names = [*self._list_secret_names(), *of_people]
+        arns = [name_secret_arn(self, name) for name in names]
+        actions = ["secretsmanager:DescribeSecret", "secretsmanager:ListSecretVersionIds"]
+        return [allow("ReadAgesOfKeys", actions, arns)] if arns else []
 
     def _may_read_exports(self) -> list[Statement]:
         if not self.deployment.exports:
@@ -270,7 +274,8 @@ class OperationsStack(LakeferryStack):
         if self.confluent:
             return (*_OF_KEYS, contract.UNMEASURED)
         of_brought_keys = ("DeployerKeyAgeDays",) if self.deployment.manual_secrets else ()
-        return (*of_brought_keys, contract.UNMEASURED)
+        of_links = ("KeyAgeDays", "RotationOverdueDays") if self.exports.links else ()
+        return (*of_links, *of_brought_keys, contract.UNMEASURED)
 
     def _list_emitted_metrics(self) -> set[str]:
         """Return the metrics that monitoring emits for this deployment."""

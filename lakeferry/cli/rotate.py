@@ -38,7 +38,7 @@ def rotate(
     secret: Annotated[
         str | None,
         typer.Argument(
-            help="The name of a secret or its end, or confluent or snowflake. Default: all secrets."
+            help="The name of a secret or its end, or confluent, snowflake or exports. Default: all secrets."
         ),
     ] = None,
     check: Annotated[

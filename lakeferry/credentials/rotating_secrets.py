@@ -22,7 +22,7 @@ from lambdas.monitoring.measurements import SecretKeys, read_name
 from lambdas.rotation.versions import DAY, SecretVersions
 from lambdas.shared.errors import LakeferryError
 
-PARTS: Final = ("confluent", "snowflake")
+PARTS: Final = ("confluent", "snowflake", "exports")
 _SCHEDULE: Final = "AWS::SecretsManager::RotationSchedule"
 _AT_ONCE: Final = 4
 #: The client waits until the rotation function ends, and doesn't retry: a second invocation would run beside

@@ -110,6 +110,7 @@ _ALARMS: Final = "|".join(
         *contract.METRIC_DIMENSIONS,
         contract.UNMEASURED,
         "DeadLetters",
+        contract.LINKS_REFUSED,
         f"(?:{'|'.join(PARTS)})-[A-Za-z]+Errors",
     ]
 )
@@ -205,6 +206,13 @@ KINDS: Final = (
         ),
     ),
     AwsKind(
+        name="http_api",
+        type="AWS::ApiGatewayV2::Api",
+        find=list_by("apigatewayv2", "get_apis", "Items", id="ApiId", description=read_description),
+        delete=_call("apigatewayv2", "delete_api", ApiId="{id}"),
+        recognition=Recognition(custom="<prefix>-links", description="^Opens links in mails$"),
+    ),
+    AwsKind(
         name="function",
         type="AWS::Lambda::Function",
         find=list_by(
@@ -233,7 +241,7 @@ KINDS: Final = (
         recognition=Recognition(
             custom=f"<prefix>-({_ALARMS})",
             description=r" of <prefix> is above |^A start of an export or a notice|^A recipient of <prefix> "
-            r"|^Function \w+ failed \(",
+            r"|^Function \w+ failed \(|^More than \d+ links of <prefix> ",
         ),
     ),
     AwsKind(
@@ -322,8 +330,8 @@ KINDS: Final = (
         find=partial(aws_listing.list_secrets, of_pseudonyms=False),
         delete=_call("secretsmanager", "delete_secret", SecretId="{id}", ForceDeleteWithoutRecovery=True),
         recognition=Recognition(
-            custom="<prefix>/(confluent|snowflake)/.+",
-            description="^(API key of .+ for .+|Key pair of Snowflake's reader)$",
+            custom="<prefix>/(confluent|snowflake|links)/.+",
+            description="^(API key of .+ for .+|Key pair of Snowflake's reader|Signs links of <prefix>)$",
         ),
     ),
     # It can be restored for a week, because without it pseudonyms can't be resolved.

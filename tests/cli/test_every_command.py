@@ -49,6 +49,7 @@ ROWS = {
     "export check": Row("none.toml", "EXP-CONTRACT", 2, "mine.toml --schema things.avsc"),
     "export list": Row("extra", "USAGE", 2, ""),
     "export logs": Row("weekly_sales --stage nosuch", "DEPLOYMENT-FILE", 2),
+    "export links": Row("weekly_sales --stage nosuch", "DEPLOYMENT-FILE", 2),
     "query": Row("'SELECT 1'", "NO-BUCKET", 2),
     "secrets set": Row("confluent --generate", "USAGE", 2),
     "cost": Row("--stage nosuch", "DEPLOYMENT-FILE", 2, "--stage prod"),
