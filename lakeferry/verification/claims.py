@@ -32,6 +32,7 @@ class Claim(StrEnum):
     BACKFILLED = "one command writes past windows, and again it writes nothing"
     VERIFIED = "verify finds nothing wrong"
     FAILURE_MAILED = "a failed run is reported by mail"
+    LINKS = "the link in a mail opens the file"
     ROTATION = "every secret rotates while a reader reads"
     REVOKED = "a key is rotated and revoked by hand"
     LOGS = "logs finds what a name wrote"
@@ -56,6 +57,7 @@ NOT_ASKED: Final[Mapping[Claim, str]] = {
     Claim.BACKFILLED: "it starts a run",
     Claim.VERIFIED: "it is what this verification shows as a whole",
     Claim.FAILURE_MAILED: "it makes a run fail, and sends a mail",
+    Claim.LINKS: "it opens a link of a recipient; `lakeferry export links` shows which were used",
     Claim.REVOKED: "it rotates a key; `lakeferry rotate` shows the keys",
     Claim.LOGS: "it needs a run that fails",
     Claim.EDITED: "it edits a statement",
@@ -68,6 +70,10 @@ NOT_ASKED: Final[Mapping[Claim, str]] = {
 
 def explain_no_exports(deployment: Deployment) -> str:
     return "" if deployment.exports else "the file has no export"
+
+
+def explain_no_links(deployment: Deployment) -> str:
+    return "" if deployment.exports_with_links else "no export has link_days and a recipient"
 
 
 def explain_no_tables(deployment: Deployment) -> str:
@@ -113,6 +119,7 @@ _ABSENT: Final[Mapping[Claim, Absent]] = {
     Claim.BACKFILLED: explain_no_exports,
     Claim.FAILURE_MAILED: explain_no_exports,
     Claim.EDITED: explain_no_statements,
+    Claim.LINKS: explain_no_links,
     Claim.ROTATION: explain_no_confluent,
     Claim.REVOKED: explain_no_confluent,
     Claim.REPAIRED: explain_no_own_tables,

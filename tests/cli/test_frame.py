@@ -228,7 +228,7 @@ def test_a_closed_pipe_prints_no_error(command):
 #: The command line, the index of the word that is being typed, and its completions.
 COMPLETED = {
     "a command": ("lakeferry ex", 1, {"export", "explain"}),
-    "a command of a group": ("lakeferry export l", 2, {"list", "logs"}),
+    "a command of a group": ("lakeferry export l", 2, {"links", "list", "logs"}),
     "an option": ("lakeferry cost --st", 2, {"--stage"}),
     "a stage": ("lakeferry cost --stage d", 3, {"dev"}),
     "an error's code": ("lakeferry explain EXP-CHE", 2, {"EXP-CHECK-BLOCKED", "EXP-CHECKSUM"}),
