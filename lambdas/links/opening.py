@@ -72,6 +72,8 @@ class Door:
         """Answer GET. Nothing is counted as a download."""
         try:
             signed = self._require_valid(token)
+            if self.ledger.read(signed.link).count >= self.exports[signed.link.export].downloads:
+                raise BadLink(USED_UP, signed.link)
             offer = self._find_files(signed)
         except BadLink as bad:
             return self._refuse(bad)
@@ -103,8 +105,6 @@ class Door:
             raise BadLink(NOT_RECIPIENT, signed.link)
         if any(entry.ends(signed) for entry in self.ledger.read_revocations(signed.link.export)):
             raise BadLink(REVOKED, signed.link)
-        if self.ledger.read(signed.link).count >= export.downloads:
-            raise BadLink(USED_UP, signed.link)
         return signed
 
     def _verify(self, token: str) -> SignedLink:

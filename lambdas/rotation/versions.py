@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import json
 import re
+import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import datetime
@@ -160,7 +161,9 @@ class SecretVersions:
         """Write a new version, and make it current. Raises Refused if nothing was written."""
         text = json.dumps(reveal_fields(fields), sort_keys=True)
         with self._translate_errors("storing the new value of", rotation_errors.NOT_STORED):
-            self.client.put_secret_value(SecretId=self.secret_id, SecretString=text)
+            self.client.put_secret_value(
+                SecretId=self.secret_id, SecretString=text, ClientRequestToken=str(uuid.uuid4())
+            )
 
     def make_current(self, token: str, replaced: str) -> None:
         """Make version `token` current instead of `replaced`, which the caller read.

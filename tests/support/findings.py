@@ -82,7 +82,10 @@ def _trusts(reader):
     for role, statement in reader.trusts():
         conditions = statement.get("Condition", {}).get("StringEquals", {})
         named = statement["Principal"]
-        if "AWS" in named and statement["Action"] == "sts:AssumeRole" and "sts:ExternalId" not in conditions:
+        # A reader's role trusts accounts on the condition that the caller is one of its readers.
+        readers = statement.get("Condition", {}).get("ArnLike", {}).get("aws:PrincipalArn", [])
+        is_bound = "sts:ExternalId" in conditions or (readers and not any("*" in arn for arn in readers))
+        if "AWS" in named and statement["Action"] == "sts:AssumeRole" and not is_bound:
             yield f"{role}: {named['AWS']} without an external id"
         if "AWS" in named and statement["Action"] not in ("sts:AssumeRole", "sts:TagSession"):
             yield f"{role}: {named['AWS']} may {statement['Action']}"
