@@ -16,7 +16,8 @@ from aws_cdk import aws_s3_assets as s3_assets
 from constructs import Construct
 
 from config.deployments.confluent_model import Topic
-from config.deployments.model import Deployment, Export
+from config.deployments.export_model import Export
+from config.deployments.model import Deployment
 from lambdas import contract
 from stacks.constructs.statements import Statement, allow
 from stacks.constructs.synthesis import build_own_arn

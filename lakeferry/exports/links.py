@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import attrs
 
-from config.deployments.model import Export
+from config.deployments.export_model import Export
 from lakeferry.deployment.context import DeploymentContext, open_context
 from lakeferry.error_translation import translate_aws_errors
 from lakeferry.errors import CommandFailed

@@ -10,7 +10,7 @@ from zoneinfo import ZoneInfo
 
 import attrs
 
-from config.deployments.model import Export
+from config.deployments.export_model import Export
 from config.exports import cron
 from config.exports.window_ranges import write_ranges
 from lakeferry.deployment.context import open_context

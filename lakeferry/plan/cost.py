@@ -12,7 +12,8 @@ from typing import Final
 import attrs
 
 from config.deployments.deployment_file import LoadedDeployment
-from config.deployments.model import Deployment, Export
+from config.deployments.export_model import Export
+from config.deployments.model import Deployment
 from config.exports import cron
 from lakeferry.plan.confluent_prices import FoundPrice, read_given
 from stacks.confluent import rights

@@ -13,7 +13,8 @@ import attrs
 
 from config.deployments import deployment_file
 from config.deployments.deployment_file import LoadedDeployment
-from config.deployments.model import Deployment, Export
+from config.deployments.export_model import Export
+from config.deployments.model import Deployment
 from config.exports import cron
 from config.exports.check import NOT_JUDGED
 from config.exports.contract import Contract

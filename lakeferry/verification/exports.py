@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any, Final
 
-from config.deployments.model import Export
+from config.deployments.export_model import Export
 from config.exports.windows import Window, parse_label
 from lakeferry.deployment.context import DeploymentContext
 from lakeferry.error_translation import translate_aws_errors

@@ -16,7 +16,7 @@ from aws_cdk import aws_sns as sns
 from constructs import Construct
 
 from config.deployments import validation
-from config.deployments.model import Export as ExportSettings
+from config.deployments.export_model import Export as ExportSettings
 from config.deployments.shared_rules import find_rows_problem, find_schedule_problem
 from config.exports import topic_schema
 from config.exports.avro_schema import BadSchema

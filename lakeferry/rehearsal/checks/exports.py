@@ -10,7 +10,8 @@ import urllib.request
 from typing import Any, Final
 
 from config.deployments.confluent_model import Topic
-from config.deployments.model import Export, to_pascal_case
+from config.deployments.export_model import Export
+from config.deployments.model import to_pascal_case
 from lakeferry.local import query
 from lakeferry.local.target import ExportTarget
 from lakeferry.rehearsal.harness import (

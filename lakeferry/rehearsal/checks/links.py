@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import requests
 
-from config.deployments.model import Export
+from config.deployments.export_model import Export
 from lakeferry.rehearsal.harness import Check, Harness, NotApplicable, Result, require
 from lambdas import contract
 from lambdas.shared.link_tokens import DAY, Link, parse_keys
