@@ -71,6 +71,11 @@ EDITED = {
     "an edit that Flink refuses changes nothing",
     "one command writes past windows, and again it writes nothing",
 }
+#: Of files with links that open.
+LINKS = {
+    "the link in a mail opens the file",
+    "links of others, old links and revoked links open nothing",
+}
 
 
 def read(name):
@@ -98,7 +103,7 @@ def with_brought_keys():
 #: By kind: the file, and the claims that it needs besides CLAIMS.
 KINDS = {
     "prod": (lambda: shipped.read("prod"), EXPORTS | CONFLUENT | ROTATION),
-    "orders": (lambda: shipped.read("orders"), EXPORTS | CONFLUENT | ROTATION | EDITED),
+    "orders": (lambda: shipped.read("orders"), EXPORTS | CONFLUENT | ROTATION | EDITED | LINKS),
     "existing": (lambda: read("existing"), EXPORTS),
     "borrowed": (over_tables_in_confluents_storage, EXPORTS),
     "stored": (lambda: read("managed"), EXPORTS | CONFLUENT | ROTATION),

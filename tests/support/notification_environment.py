@@ -173,6 +173,7 @@ class NotificationEnvironment:
         self.clock.now = (MONDAY + timedelta(minutes=3)).timestamp()
         self.bucket, self.topics, self.glue = MemoryBucket(self.wire), MemoryTopics(self.wire), MemoryGlue()
         self.exports = {SALES.name: SALES}
+        self.signer = None
 
     def run(self, record, number=1):
         """Store the record of a run, and Glue's response about it. Return Glue's id."""
@@ -197,6 +198,7 @@ class NotificationEnvironment:
             links=Links(BUCKET, "eu-west-1", "exports"),
             notices="notices",
             invocation=invocation,
+            signer=self.signer,
         )
 
     def deliver(self, number=1, state="SUCCEEDED", *, job=SALES.job, invocation=None):

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import itertools
+import re
 from collections import Counter
 
 import attrs
 import pytest
 
+from dev.docs import samples
+from lambdas.notifications.mailer import LinkSigner
 from lambdas.shared.errors import LakeferryError
+from lambdas.shared.link_tokens import KeyRing, Link
+from lambdas.shared.redaction import Secret
 from tests.support.notification_environment import (
     ANALYSTS,
+    ENGINEERS,
     FAULTS,
     SALES,
     Killed,
@@ -134,3 +140,56 @@ def test_an_earlier_problem_is_over_for_each_recipient():
     env.deliver(2)
     recovered = [subject for subject in env.topics.subjects() if subject.endswith("recovered")]
     assert len(recovered) == 2
+
+
+KEYS = KeyRing("lakeferry-dev", Secret("k" * 64))
+LINK = re.compile(r"^https://links\.example\.com/open/(\S+)$", re.MULTILINE)
+
+
+def environment_with_links(*recipients):
+    env = environment()
+    env.exports[SALES.name] = attrs.evolve(SALES, recipients=recipients, link_days=14)
+    env.signer = LinkSigner(KEYS, "https://links.example.com", env.clock)
+    return env
+
+
+def read_links(env):
+    """Return what the link of each mail opens, by recipient."""
+    opened = {}
+    for body, recipient in zip(env.topics.bodies(), env.topics.recipients, strict=True):
+        (token,) = LINK.findall(body)
+        signed = KEYS.verify(token, now=env.clock.time())
+        assert signed.expires - signed.signed == 14 * 86400
+        opened[recipient] = signed.link
+    return opened
+
+
+def test_each_mail_has_a_link_of_its_recipient_and_no_address_of_the_console():
+    env = environment_with_links(ANN, BEN)
+    env.run(record(published(generation=2)))
+    env.deliver()
+    assert read_links(env) == {who: Link(SALES.name, "2026-W46", 2, who) for who in (ANN, BEN)}
+    for body in env.topics.bodies():
+        assert "works until 30 Nov 2026 07:03 Europe/Berlin" in body
+        assert "- weekly_sales_2026-W46.csv, 5.0 MB" in body
+        assert "console.aws.amazon.com" not in body
+        assert "aws s3 cp" not in body
+
+
+def test_a_mail_without_a_file_has_a_link_to_the_last_one():
+    env = environment_with_links(ANN)
+    manifest = samples.manifests()[0]
+    env.bucket.put("exports/weekly_sales/manifests/2026-W46.json", manifest)
+    env.run(record(blocked("2026-W47")))
+    env.deliver(state="FAILED")
+    bodies = [body for body in env.topics.bodies() if "The last file with rows is of 2026-W46" in body]
+    (token,) = LINK.findall(bodies[0])
+    assert KEYS.verify(token, now=env.clock.time()).link == Link(SALES.name, "2026-W46", 1, ANN)
+
+
+def test_engineers_get_no_link():
+    env = environment_with_links(ANN)
+    env.run(record(blocked()))
+    env.deliver(state="FAILED")
+    (alarm,) = env.topics.bodies(ENGINEERS)
+    assert "links.example.com" not in alarm
