@@ -1,10 +1,13 @@
-"""People whom the deployment file names query the tables with Athena, without what is personal."""
+"""Athena: saved queries, and people whom the deployment file names, who query the tables without what is
+personal.
+"""
 
 from __future__ import annotations
 
 from config.deployments.shown_columns import Shown, find_shown_columns
 from stacks.base import LakeferryStack
 from stacks.constructs.athena_people import AthenaPeople, PeoplesTables, Results
+from stacks.constructs.queries import AGGREGATE_QUERIES, create_named_queries
 from stacks.data import SCAN_LIMIT_BYTES
 from stacks.lake import Lake
 
@@ -34,4 +37,30 @@ def let_people_query(stack: LakeferryStack, lake: Lake, database: str) -> None:
         "AthenaPeoplePolicyArn",
         people.policy.managed_policy_arn,
         "Policy to attach to the roles and users in athena_readers",
+    )
+
+
+def save_queries(stack: LakeferryStack, lake: Lake, database: str) -> None:
+    """Save queries on the tables of topics, which are in `database`, and on the tables of aggregates."""
+    deployment = stack.deployment
+    create_named_queries(
+        stack,
+        prefix=deployment.prefix,
+        tables={topic.name: topic.table for topic in deployment.tables_in_glue},
+        database=database,
+        workgroup=lake.workgroup,
+    )
+    sources = stack.loaded.sources
+    kept = [
+        export.contract
+        for export in deployment.exports
+        if sources.contract(export.contract, None).keeps_table
+    ]
+    create_named_queries(
+        stack,
+        prefix=deployment.prefix,
+        tables={name: name for name in kept},
+        database=lake.aggregates,
+        workgroup=lake.workgroup,
+        queries=AGGREGATE_QUERIES,
     )

@@ -16,7 +16,7 @@ from config.deployments.deployment_file import LoadedDeployment
 from config.deployments.source_model import CatalogSource
 from lambdas import contract
 from lambdas.shared.settings import MonitoringSettings
-from stacks.athena import let_people_query
+from stacks.athena import let_people_query, save_queries
 from stacks.base import LakeferryStack, build_catalog_uri
 from stacks.confluent.access import name_table_reader_secret
 from stacks.confluent.stack import Cluster, ConfluentStack, find_glue_database
@@ -24,7 +24,6 @@ from stacks.constructs.function import FunctionSchedule, PythonFunction
 from stacks.constructs.lake_formation import READS_DATABASE, LakeFormationGrants
 from stacks.constructs.mail import alarm_on_dead_letters, create_alarm
 from stacks.constructs.monitoring_rights import may_read_brought_key, may_read_tables, may_use_keys
-from stacks.constructs.queries import AGGREGATE_QUERIES, create_named_queries
 from stacks.constructs.secrets import may_decrypt_files, name_secret_arn
 from stacks.constructs.statements import (
     ITS_JOBS,
@@ -90,26 +89,7 @@ class OperationsStack(LakeferryStack):
             self._create_budget()
         if self.deployment.aws.athena_readers:
             let_people_query(self, data.lake, self._glue_database)
-        create_named_queries(
-            self,
-            prefix=self.deployment.prefix,
-            tables={topic.name: topic.table for topic in self.deployment.tables_in_glue},
-            database=self._glue_database,
-            workgroup=data.lake.workgroup,
-        )
-        kept = [
-            export.contract
-            for export in self.deployment.exports
-            if self.loaded.sources.contract(export.contract, None).keeps_table
-        ]
-        create_named_queries(
-            self,
-            prefix=self.deployment.prefix,
-            tables=dict(zip(kept, kept, strict=True)),
-            database=data.lake.aggregates,
-            workgroup=data.lake.workgroup,
-            queries=AGGREGATE_QUERIES,
-        )
+        save_queries(self, data.lake, self._glue_database)
 
     @property
     def _catalog_source(self) -> CatalogSource | None:

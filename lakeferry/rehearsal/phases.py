@@ -17,6 +17,7 @@ from lakeferry.rehearsal.checks import (
     lifecycle,
     links,
     past_windows,
+    queries,
     rotation,
     tables,
 )
@@ -67,7 +68,7 @@ PHASES: Final = (
         (
             Step(Claim.NEW_ROWS, tables.new_rows),
             Step(Claim.SAME_ROWS, tables.same_rows),
-            Step(Claim.NAMED_QUERIES, tables.run_named_queries),
+            Step(Claim.NAMED_QUERIES, queries.run_named_queries),
         ),
     ),
     PlannedPhase(
@@ -84,7 +85,7 @@ PHASES: Final = (
             Step(Claim.SUBSCRIPTIONS, exports.subscriptions),
             Step(Claim.BACKFILLED, past_windows.backfilled),
             Step(Claim.PUBLISHED, exports.published),
-            Step(Claim.AGGREGATES, tables.run_queries_of_aggregates),
+            Step(Claim.AGGREGATES, queries.run_queries_of_aggregates),
             Step(Claim.NOT_TWICE, exports.not_twice),
             Step(Claim.VERIFIED, commands.verify),
             Step(Claim.FAILURE_MAILED, exports.failure_is_mailed),

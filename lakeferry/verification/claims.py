@@ -73,7 +73,9 @@ def explain_no_exports(deployment: Deployment) -> str:
 
 
 def explain_no_links(deployment: Deployment) -> str:
-    return "" if deployment.exports_with_links else "no export has link_days and a recipient"
+    if deployment.exports and not deployment.exports_with_links:
+        return "no export has link_days and a recipient"
+    return explain_no_exports(deployment)
 
 
 def explain_no_tables(deployment: Deployment) -> str:

@@ -48,14 +48,16 @@ def absent(deployment):
 
 
 class TestWhichChecksApply:
-    def test_all_of_them_to_the_example(self):
-        assert absent(subject.load_example().loaded.deployment) == {}
+    def test_all_but_links_to_the_example(self):
+        found = absent(subject.load_example().loaded.deployment)
+        assert found == {"the link in a mail opens the file": "no export has link_days and a recipient"}
 
     def test_a_file_of_exports_only_has_nothing_at_a_vendor(self):
         why = "the file has no [confluent], so it creates nothing at a vendor"
         assert absent(load("existing")) == {
             "Snowflake shows new rows after its refresh": "the deployment does not use Snowflake",
             "doctor names a broken handshake": "no vendor assumes a role of the deployment",
+            "the link in a mail opens the file": "no export has link_days and a recipient",
             "every secret rotates while a reader reads": why,
             "a key is rotated and revoked by hand": why,
             "an edited Flink statement goes on where its old text stopped": "the file has no Flink statement",

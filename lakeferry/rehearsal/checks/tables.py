@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from typing import Any, Final
 
@@ -14,6 +14,7 @@ from lakeferry.local import query
 from lakeferry.local.query import TableflowKey
 from lakeferry.local.target import ExportTarget
 from lakeferry.rehearsal import existing
+from lakeferry.rehearsal.checks import queries
 from lakeferry.rehearsal.events import LEAD_SECONDS
 from lakeferry.rehearsal.harness import (
     Check,
@@ -267,27 +268,7 @@ def _ask_athena(harness: Harness, question: Question) -> Answer:
     database = harness.database
     at = f"TIMESTAMP '{question.moment:%Y-%m-%d %H:%M:%S} UTC'"
     asked = question.write(f'"{database}"."{question.topic.table}"', at)
-    return _parse_answer(_query_athena(harness, asked, database))
-
-
-def _query_athena(harness: Harness, query_text: str, database: str) -> list[list[str]]:
-    """Run a query and return its rows. Raises CheckFailed with Athena's own reason."""
-    athena = harness.ctx.client("athena")
-    workgroup = harness.output("data", "AthenaWorkgroup")
-    context: Mapping[str, Any] = {"QueryExecutionContext": {"Database": database}, "WorkGroup": workgroup}
-    query_id = athena.start_query_execution(QueryString=query_text, **context)["QueryExecutionId"]
-
-    def ended() -> dict[str, Any] | None:
-        status: dict[str, Any] = athena.get_query_execution(QueryExecutionId=query_id)["QueryExecution"][
-            "Status"
-        ]
-        return status if status["State"] in ("SUCCEEDED", "FAILED", "CANCELLED") else None
-
-    status = wait_until(ended, "Athena's query has not ended")
-    if status["State"] != "SUCCEEDED":
-        raise CheckFailed(f"Athena: {status.get('StateChangeReason')}")
-    rows = athena.get_query_results(QueryExecutionId=query_id)["ResultSet"]["Rows"][1:]
-    return [[cell.get("VarCharValue", "") for cell in row["Data"]] for row in rows]
+    return _parse_answer(queries.query_athena(harness, asked, database))
 
 
 def _ask_duckdb_over_glue(harness: Harness, question: Question) -> Answer:
@@ -351,40 +332,6 @@ def new_rows(harness: Harness) -> list[Result]:
         lambda: max(0, int(reader.value(count)) - before), f"Snowflake still shows {before} rows"
     )
     return [Check(_NEW, f"{before} rows, then {before + after}", {"new": after})]
-
-
-def run_named_queries(harness: Harness) -> list[Result]:
-    ran = _run_named_queries(harness, of_aggregates=False)
-    seen = f"{len(ran)} queries: {', '.join(ran)}"
-    return [Check("Athena's named queries run", seen, {"queries": len(ran)})]
-
-
-def run_queries_of_aggregates(harness: Harness) -> list[Result]:
-    """Run the named queries on tables of aggregates, which exports have written by now."""
-    claim = "Athena's named queries run on aggregates"
-    ran = _run_named_queries(harness, of_aggregates=True)
-    if not ran:
-        return [NotApplicable(claim, "no export of the file keeps its aggregates as a table")]
-    return [Check(claim, f"{len(ran)} queries: {', '.join(ran)}", {"queries": len(ran)})]
-
-
-def _run_named_queries(harness: Harness, *, of_aggregates: bool) -> list[str]:
-    """Return the title and the number of rows of each query. Raises CheckFailed."""
-    aggregates = harness.output("data", "AggregatesDatabase")
-    athena = harness.ctx.client("athena")
-    workgroup = harness.output("data", "AthenaWorkgroup")
-    ids = athena.list_named_queries(WorkGroup=workgroup)["NamedQueryIds"]
-    require(ids, f"workgroup {workgroup} has no named query")
-    ran = []
-    for query_id in ids:
-        named_query = athena.get_named_query(NamedQueryId=query_id)["NamedQuery"]
-        if (named_query["Database"] == aggregates) != of_aggregates:
-            continue
-        ran.append(
-            f"{named_query['Name'].partition(': ')[2]} "
-            f"({len(_query_athena(harness, named_query['QueryString'], named_query['Database']))} rows)"
-        )
-    return sorted(ran)
 
 
 def snowflake_reader(harness: Harness) -> Snowflake:
