@@ -99,6 +99,10 @@ LINKS_REFUSED: Final = "LinksRefused"
 NOTICES: Final = "notices"
 ALARM_TOPIC: Final = "LAKEFERRY_ALARM_TOPIC"
 
+#: `source` and `detail-type` of the event that EventBridge gets about each published window.
+EVENT_SOURCE: Final = "lakeferry"
+EVENT_TYPE: Final = "Export Window Published"
+
 #: The CloudWatch namespace, and the dimension that each metric has besides the deployment.
 METRICS: Final = "Lakeferry"
 DEPLOYMENT_DIMENSION: Final = "Deployment"

@@ -201,7 +201,7 @@ class ExportsStack(LakeferryStack):
             "Notify",
             runtime=self.runtime,
             handler=contract.NOTIFY,
-            purpose="Sends mails about the runs of exports",
+            purpose="Sends mails and events about the runs of exports",
             environment=NotificationSettings(
                 project=self.deployment.identity.name,
                 stage=self.deployment.identity.stage,
@@ -267,6 +267,17 @@ class ExportsStack(LakeferryStack):
             allow("GetJobRuns", ["glue:GetJobRun"], jobs),
             allow(
                 "SendMails", ["sns:Publish"], [f"{build_topic_arns(self, self.deployment)}*"], why=ITS_TOPICS
+            ),
+            allow(
+                "PutEvents",
+                ["events:PutEvents"],
+                [build_own_arn(self, "events", "event-bus/default")],
+                {
+                    "StringEquals": {
+                        "events:source": contract.EVENT_SOURCE,
+                        "events:detail-type": contract.EVENT_TYPE,
+                    }
+                },
             ),
             allow("SendAlarms", ["sns:Publish"], [self.alarms.topic.topic_arn]),
             allow("EncryptAlarms", ["kms:Decrypt", "kms:GenerateDataKey"], [self.alarms.key_arn]),

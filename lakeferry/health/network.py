@@ -40,7 +40,8 @@ _TARGETS: Final = (
 _NO_WAY_OUT: Final = ("local", "vpce-", "igw-")
 #: AWS's services that functions, jobs and CDK's provider framework call.
 _SERVICES: Final = (
-    "s3", "dynamodb", "secretsmanager", "cloudformation", "lambda", "states", "glue", "sns", "monitoring",
+    "s3", "dynamodb", "secretsmanager", "cloudformation", "lambda", "states", "glue", "sns", "events",
+    "monitoring",
 )  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""Mails about exports. EventBridge invokes the function when a run of a Glue job has ended."""
+"""Mails and events about exports. EventBridge invokes the function when a run of a Glue job has ended."""
 
 from __future__ import annotations
 
@@ -12,11 +12,13 @@ from botocore.config import Config
 from lambdas.handlers.runtime import LambdaContext, entry_point, get_client
 from lambdas.notifications import errors as notification_errors
 from lambdas.notifications.addresses import Links
+from lambdas.notifications.announcement import Announcer
 from lambdas.notifications.mailer import LinkSigner, Notifier
 from lambdas.notifications.outcome import ExportSettings
 from lambdas.shared import deployment
 from lambdas.shared.clock import Clock, SystemClock
 from lambdas.shared.errors import Refused
+from lambdas.shared.event_bus import EventBus
 from lambdas.shared.link_tokens import parse_keys
 from lambdas.shared.log import Log
 from lambdas.shared.s3 import Objects
@@ -33,6 +35,8 @@ SENT_ONCE: Final = Config(connect_timeout=5, read_timeout=15, retries={"total_ma
 
 @attrs.frozen
 class Settings:
+    project: str
+    stage: str
     bucket: str
     prefix: str
     notices: str
@@ -71,18 +75,31 @@ def require_own_event(event: Mapping[str, Any], function_arn: str) -> None:
 
 
 def build(settings: Settings, clock: Clock, log: Log, request_id: str) -> Notifier:
+    objects = Objects(get_client("s3"), settings.bucket)
+    links = Links(settings.bucket, settings.region, settings.prefix)
+    announcer = Announcer(
+        objects=objects,
+        bus=EventBus(get_client("events")),
+        clock=clock,
+        log=log,
+        project=settings.project,
+        stage=settings.stage,
+        links=links,
+        notices=settings.notices,
+    )
     return Notifier(
-        objects=Objects(get_client("s3"), settings.bucket),
+        objects=objects,
         topics=SnsTopics(get_client("sns", SENT_ONCE)),
         glue=get_client("glue"),
         clock=clock,
         log=log,
         exports=settings.exports,
         alarm_topic=settings.alarm_topic,
-        links=Links(settings.bucket, settings.region, settings.prefix),
+        links=links,
         notices=settings.notices,
         invocation=request_id,
         signer=_open_signer(settings, clock),
+        announce=announcer.announce,
     )
 
 
@@ -100,6 +117,8 @@ def read_settings(environment: Mapping[str, str], s3: S3Client) -> Settings:
     exports = deployment.read(s3, variables.settings).exports
     topics = variables.topic_arns
     return Settings(
+        project=variables.project,
+        stage=variables.stage,
         bucket=variables.bucket,
         prefix=variables.prefix.strip("/"),
         notices=variables.notices,

@@ -20,7 +20,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Final
 
@@ -130,7 +130,8 @@ class LinkSigner:
 @attrs.frozen
 class Notifier:
     """`notices` is the S3 prefix of the markers that record which mails were sent. `invocation` is Lambda's
-    request id, which stays the same when Lambda tries an invocation again."""
+    request id, which stays the same when Lambda tries an invocation again. `announce` puts an event about a
+    published window on the event bus."""
 
     objects: Objects
     topics: SnsTopics
@@ -142,12 +143,14 @@ class Notifier:
     links: Links
     notices: str
     invocation: str
+    announce: Callable[[ExportSettings, RunOutcome], None]
     signer: LinkSigner | None = None
 
     def job_ended(self, job: str, job_run_id: str, state: str) -> None:
-        """Send the mails about a job run that has ended.
+        """Send the mails about a job run that has ended, and announce what it published.
 
-        A mail that can't be sent doesn't prevent the others. Raises LakeferryError after all were tried.
+        A mail or an event that can't be sent doesn't prevent the others. Raises LakeferryError after all were
+        tried.
         """
         export = next((export for export in self.exports.values() if export.job == job), None)
         if export is None:
@@ -166,6 +169,19 @@ class Notifier:
             wrong += self._tell_recipients(export, news, (job_run_id, state))
             if self.alarm_topic:
                 wrong += self._try_to_notify(Addressee(ENGINEERS), export, news, (job_run_id, state))
+        # After all mails: a bus that does not answer must not delay them.
+        for news in all_news:
+            try:
+                self.announce(export, news)
+            except LakeferryError as error:
+                self.log.error(
+                    "not announced",
+                    window=news.window,
+                    run=news.run_id,
+                    code=error.kind.code,
+                    reason=str(error),
+                )
+                wrong.append(error)
         if wrong:
             raise next((error for error in wrong if not isinstance(error, Transient)), wrong[0])
 

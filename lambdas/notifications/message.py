@@ -148,6 +148,12 @@ def _list_lines(
     yield "To unsubscribe, use the link below this text."
 
 
+def list_summary(news: RunOutcome, facts: Facts) -> list[str]:
+    """Return the lines that say what happened: the numbers, the checks that failed, and the notes."""
+    lines = [*_describe_news(news, news.state), *_list_numbers(news, facts), *_list_sentences(news)]
+    return [line for line in lines if line]
+
+
 def _describe_news(news: RunOutcome, state: str) -> Iterator[str]:
     if state == states.RECOVERED:
         if news.window == states.RUN:
@@ -193,7 +199,7 @@ def _list_sentences(news: RunOutcome) -> Iterator[str]:
     """Yield the checks that failed without blocking the file, and the notes."""
     lines = []
     for check in news.document.get("checks") or []:
-        if _has_failed(check):
+        if has_failed(check):
             rows = f" ({int(check.get('failed') or 0):,} rows)" if check.get("of") == "rows" else ""
             found = f" ({quote_line(check['found'])})" if check.get("found") else rows
             lines.append(f"Check: {quote_line(check['message'])}{found}")
@@ -205,7 +211,7 @@ def _list_sentences(news: RunOutcome) -> Iterator[str]:
         yield ""
 
 
-def _has_failed(check: Mapping[str, Any]) -> bool:
+def has_failed(check: Mapping[str, Any]) -> bool:
     """Return whether a check failed. One that could not be made has not: its `passed` is null."""
     return not check.get("passed") and not check.get("unknown")
 
@@ -220,12 +226,13 @@ def _offer_files(
     yield f"Files. Open this link and choose a file. The link is yours, and works until {until}:"
     yield personal.sign(window, int(document["generation"]))
     yield ""
-    for file in _select_files(document):
+    for file in select_files(document):
         yield f"- {PurePosixPath(file['key']).name}, {_format_size(int(file.get('size') or 0))}"
     yield ""
 
 
-def _select_files(document: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+def select_files(document: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """Return the files for readers whose keys may be shown."""
     return [
         file
         for file in document.get("files") or []
@@ -234,7 +241,7 @@ def _select_files(document: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 
 def _list_files(document: Mapping[str, Any], links: Links) -> Iterator[str]:
-    files = _select_files(document)
+    files = select_files(document)
     yield (
         "Files. Sign in to AWS with your usual access, then follow a link and choose Download. Links do "
         "not expire."
@@ -276,6 +283,11 @@ def _describe_window(facts: Facts) -> Iterator[str]:
 def _format_rows(document: Mapping[str, Any]) -> str:
     rows = int((document.get("rows") or {}).get("rows") or 0)
     return f"{rows:,} row{'' if rows == 1 else 's'}"
+
+
+def quote_number(number: object) -> str:
+    """Return a number as it is, and anything else as quoted text: `quote_line` hides long numbers."""
+    return str(number) if _NUMBER.fullmatch(str(number)) else quote_line(number)
 
 
 def _group_digits(number: object) -> str:

@@ -109,14 +109,14 @@ class NotificationSettings(FunctionSettings):
     SNS topics.
     """
 
+    project: str = _declare_required(contract.PROJECT)
+    stage: str = _declare_required(contract.STAGE)
     bucket: str = _declare_required(contract.LAKE_BUCKET)
     prefix: str = _declare_required(contract.LAKE_PREFIX)
     notices: str = _declare_required(contract.NOTICES_PREFIX)
     settings: str = _declare_required(contract.SETTINGS)
     topic_arns: str = _declare_required(contract.TOPIC_ARNS)
     region: str = _declare_required("AWS_REGION", set_by_lambda=True)
-    project: str = _declare_optional(contract.PROJECT)
-    stage: str = _declare_optional(contract.STAGE)
     alarm_topic: str = _declare_optional(contract.ALARM_TOPIC)
     link_secret: str = _declare_optional(contract.LINK_SECRET)
     link_url: str = _declare_optional(contract.LINK_URL)

@@ -109,6 +109,8 @@ def _others(assembly):
         "another KMS key": _arn(assembly, "kms") + "key/another",
         "another role": f"arn:aws:iam::{ACCOUNT}:role/another",
         "another log group": _arn(assembly, "logs") + "log-group:/another:*",
+        "default event bus": _arn(assembly, "events") + "event-bus/default",
+        "another event bus": _arn(assembly, "events") + "event-bus/another",
         "another stack": _arn(assembly, "cloudformation") + "stack/another/1",
     }
 
@@ -182,6 +184,7 @@ DENIED = [
     ("JobsRole", "secretsmanager:GetSecretValue", "another secret"),
     ("NotifyRole", "s3:GetObject", "export file"),
     ("NotifyRole", "s3:GetObject", "tableflow data"),
+    ("NotifyRole", "events:PutEvents", "another event bus"),
     ("WatchRole", "s3:GetObject", "tableflow data"),
     ("WatchRole", "secretsmanager:GetSecretValue", "Confluent's Cloud key"),
     ("ConfluentProviderFunctionRole", "secretsmanager:GetSecretValue", "Snowflake's deployer key"),

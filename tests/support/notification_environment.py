@@ -1,4 +1,4 @@
-"""A bucket and topics in memory that can fail or kill their caller at any call, and runs of exports to
+"""A bucket, topics and an event bus in memory that can fail or kill their caller at any call, and runs of exports to
 report.
 """
 
@@ -15,8 +15,10 @@ from botocore.exceptions import ClientError, ConnectTimeoutError, ReadTimeoutErr
 from dev.docs import samples
 from lambdas.contract import RECIPIENT
 from lambdas.notifications.addresses import Links
+from lambdas.notifications.announcement import Announcer
 from lambdas.notifications.mailer import Notifier
 from lambdas.notifications.outcome import ExportSettings
+from lambdas.shared.event_bus import EventBus
 from lambdas.shared.log import open_log
 from lambdas.shared.s3 import Objects
 from lambdas.shared.sns import SnsTopics
@@ -155,6 +157,29 @@ class MemoryTopics:
         return [body for to, _, body in self.mails if to == topic]
 
 
+class MemoryBus:
+    """Collects the details of `events` in the order of putting. `code` is that of an entry that EventBridge
+    refuses."""
+
+    def __init__(self, wire):
+        self.wire = wire
+        self.events = []
+        self.code = ""
+
+    def put_events(self, **asked):
+        return self.wire.carry("PutEvents", lambda: self._put(asked["Entries"]))
+
+    def _put(self, entries):
+        if self.code:
+            return {"FailedEntryCount": 1, "Entries": [{"ErrorCode": self.code}]}
+        for entry in entries:
+            self.events.append((entry["Source"], entry["DetailType"], json.loads(entry["Detail"])))
+        return {"FailedEntryCount": 0, "Entries": [{"EventId": "1"}]}
+
+    def details(self):
+        return [detail for _, _, detail in self.events]
+
+
 class MemoryGlue:
     """Returns job runs. `runs` has Glue's response for each."""
 
@@ -172,6 +197,7 @@ class NotificationEnvironment:
         self.log = io.StringIO()
         self.clock.now = (MONDAY + timedelta(minutes=3)).timestamp()
         self.bucket, self.topics, self.glue = MemoryBucket(self.wire), MemoryTopics(self.wire), MemoryGlue()
+        self.bus = MemoryBus(self.wire)
         self.exports = {SALES.name: SALES}
         self.signer = None
 
@@ -186,6 +212,12 @@ class NotificationEnvironment:
         }
         return f"jr_{number}"
 
+    def publish(self, manifest):
+        """Store a window's manifest."""
+        self.bucket.put(
+            f"exports/{manifest['export']}/manifests/{manifest['window']['label']}.json", manifest
+        )
+
     def notifier(self, invocation):
         return Notifier(
             objects=Objects(self.bucket, BUCKET),
@@ -199,6 +231,19 @@ class NotificationEnvironment:
             notices="notices",
             invocation=invocation,
             signer=self.signer,
+            announce=self.announcer().announce,
+        )
+
+    def announcer(self):
+        return Announcer(
+            objects=Objects(self.bucket, BUCKET),
+            bus=EventBus(self.bus),
+            clock=self.clock,
+            log=open_log(self.log),
+            project="lakeferry",
+            stage="dev",
+            links=Links(BUCKET, "eu-west-1", "exports"),
+            notices="notices",
         )
 
     def deliver(self, number=1, state="SUCCEEDED", *, job=SALES.job, invocation=None):

@@ -87,6 +87,8 @@ def deployed(lake_aws, monkeypatch):
         Bucket=bucket, Key="settings.json", Body=json.dumps({"exports": [export]}).encode()
     )
     environment = {
+        contract.PROJECT: "sales",
+        contract.STAGE: job,
         contract.LAKE_BUCKET: bucket,
         contract.LAKE_PREFIX: "exports",
         contract.NOTICES_PREFIX: "notices",
@@ -188,7 +190,7 @@ def test_errors_and_logs_of_a_failed_try_have_no_text_and_no_trace(deployed, mon
 def test_all_missing_variables_are_reported_together():
     with pytest.raises(
         LakeferryError,
-        match=f"{contract.LAKE_PREFIX}, {contract.NOTICES_PREFIX}, {contract.SETTINGS}, "
+        match=f"{contract.PROJECT}, {contract.STAGE}, {contract.LAKE_PREFIX}, {contract.NOTICES_PREFIX}, {contract.SETTINGS}, "
         f"{contract.TOPIC_ARNS}, AWS_REGION not set",
     ):
         notifications.read_settings({contract.LAKE_BUCKET: "lake"}, _client("s3"))

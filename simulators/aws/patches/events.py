@@ -1,4 +1,4 @@
-"""EventBridge Scheduler, and functions as targets of EventBridge rules.
+"""EventBridge Scheduler, functions as targets of EventBridge rules, and permissions to put events.
 
 - scheduler_clock: Cron expressions and one-time schedules are in ScheduleExpressionTimezone, with daylight
   saving time; stock MiniStack takes them as UTC. Universal targets
@@ -13,6 +13,9 @@
   message attributes, if the queue's policy allows EventBridge to send. Stock calls any function, once, and
   has no dead-letter queues for targets. Source: EventBridge user guide, "Using dead-letter queues to process
   undelivered events".
+- event_conditions: Policies that allow events:PutEvents may restrict events:source and events:detail-type.
+  Stock MiniStack doesn't know the keys, so a policy with them allows nothing. Source: EventBridge user guide,
+  "Using IAM policy conditions in Amazon EventBridge"; service authorization reference.
 
 Beyond AWS: POST schedules/fire {"group": "default", "name": …, "at": ISO time} under /_simulator invokes one
 schedule as if it were due at that time, skips its earlier occurrences, and returns the result of the first
@@ -227,7 +230,28 @@ def _send_to_dead_letter_queue(match: _Match, outcome: Outcome) -> None:
     run_in_background(send_to_dead_letter_queue, queue, identity.ROOT, body, attributes)
 
 
+CONDITIONS = Patch("event_conditions")
+_PUT_EVENTS: Final = "events:PutEvents"
+#: By condition key: the field of an entry.
+_KEYS_OF_ENTRIES: Final = {"events:source": "Source", "events:detail-type": "DetailType"}
+
+
+@CONDITIONS.replaces("ministack.core.iam_actions", "request_tag_context", "service iam_action body params")
+def build_request_context(
+    original: Callable[..., dict[str, Any]], service: str, action: str, body: bytes, params: dict[str, Any]
+) -> dict[str, Any]:
+    context = original(service, action, body, params)
+    if action != _PUT_EVENTS:
+        return context
+    entries = json.loads(body).get("Entries", [])
+    for key, field in _KEYS_OF_ENTRIES.items():
+        values = sorted({str(entry.get(field, "")) for entry in entries})
+        context[key] = values[0] if len(values) == 1 else values
+    return context
+
+
 PATCHES: Final = (
     SCHEDULER,
     TARGETS,
+    CONDITIONS,
 )

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 from simulators.tests.aws.probe_kit import probe
 from tests.support import runtime_kit as kit
-from tests.support.aws_clients import error_of
+from tests.support.aws_clients import error_of, policy
 from tests.support.runtime_kit import (
     busy_job,
     fire,
@@ -195,3 +195,18 @@ def tries_a_function_of_a_rule_three_times(aws):
     put(aws, source)
     called = until(lambda: len(called := calls()) == 3 and called, patience(aws))
     return bool(called) and len({call["request"] for call in called}) == 1
+
+
+@probe("event_conditions")
+def lets_a_role_put_its_own_events_only(aws):
+    role = aws.new_role(("events:ListRules", "*"))
+    condition = {"StringEquals": {"events:source": "own", "events:detail-type": "News"}}
+    allow = {"Effect": "Allow", "Action": "events:PutEvents", "Condition": condition}
+    allow["Resource"] = aws.arn("events", "event-bus/default")
+    aws.iam.put_role_policy(RoleName=role.rpartition("/")[2], PolicyName="own", PolicyDocument=policy(allow))
+    bus = aws.assuming(role).client("events")
+    codes = []
+    for source, detail_type in (("own", "News"), ("other", "News"), ("own", "Other")):
+        entry = {"Source": source, "DetailType": detail_type, "Detail": "{}"}
+        codes.append(error_of(bus.put_events, Entries=[entry]))
+    return codes == [None, "AccessDeniedException", "AccessDeniedException"]
