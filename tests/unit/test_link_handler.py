@@ -156,6 +156,8 @@ def test_the_log_of_the_function_has_no_token_no_url_and_no_key(deployed, capsys
 def test_a_mail_has_a_link_that_opens(deployed, lake_aws, monkeypatch):
     """The function that mails signs with the key that the other one verifies with."""
     environment = {
+        contract.PROJECT: "lakeferry",
+        contract.STAGE: "dev",
         contract.NOTICES_PREFIX: "notices",
         contract.TOPIC_ARNS: "arn:aws:sns:eu-west-1:000000000000:x_",
         contract.LINK_URL: "https://links.example.com",
