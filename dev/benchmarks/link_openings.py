@@ -59,7 +59,9 @@ _FETCHED: Final = 100
 
 @attrs.define
 class Campaign:
-    """`wrong` has what should not have happened. Times are in milliseconds."""
+    """`wrong` has what should not have happened. `uses` counts the downloads of each link. Times are in
+    milliseconds.
+    """
 
     keys: KeyRing
     chance: random.Random
@@ -68,23 +70,30 @@ class Campaign:
     refusals: list[float] = attrs.Factory(list)
     wrong: list[str] = attrs.Factory(list)
     hostile: Counter[str] = attrs.Factory(Counter)
+    uses: Counter[str] = attrs.Factory(Counter)
     fetched: int = 0
 
     def draw_link(self) -> Link:
         return Link(EXPORT, self.chance.choice(_WINDOWS), 1, self.chance.choice(_RECIPIENTS))
 
     def open_honestly(self, number: int) -> None:
+        """Open a link of a recipient. It must open until it is used up, and not afterwards."""
         link = self.draw_link()
         token = self.keys.sign(link, now=time.time(), days=_DAYS)
+        opens = self.uses[link.name] < _DOWNLOADS
         if number % _SHOWN == 0:
             page = self._call("GET", token, self.pages)
-            if page["statusCode"] != 200 or f"_{link.window}.csv" not in page["body"]:
+            if (
+                page["statusCode"] != (200 if opens else 403)
+                or (f"_{link.window}.csv" in page["body"]) != opens
+            ):
                 self.wrong.append(f"the page of {link} has status {page['statusCode']}")
-        answer = self._call("POST", token, self.downloads)
+        answer = self._call("POST", token, self.downloads if opens else self.refusals)
+        self.uses[link.name] += opens
         address = answer["headers"].get("Location", "")
-        if answer["statusCode"] != 303 or f"_{link.window}.csv?" not in address:
+        if answer["statusCode"] != (303 if opens else 403) or (f"_{link.window}.csv?" in address) != opens:
             self.wrong.append(f"the download of {link} has status {answer['statusCode']}")
-        elif number % _FETCHED == 0:
+        elif opens and number % _FETCHED == 0:
             self.fetched += 1
             content = urllib.request.urlopen(address).read()
             if content != _make_content(link.window):
@@ -224,8 +233,9 @@ def _check_counts(campaign: Campaign) -> None:
     """Compare the downloads that were counted with those that were made."""
     ledger = Ledger(Objects(boto3.client("s3"), BUCKET), "links")
     counted = sum(downloads.count for _, downloads in ledger.list_downloads(EXPORT))
-    if counted != len(campaign.downloads) + _DOWNLOADS:
-        campaign.wrong.append(f"{counted} downloads were counted, and {len(campaign.downloads)} were made")
+    made = campaign.uses.total() + _DOWNLOADS
+    if counted != made:
+        campaign.wrong.append(f"{counted} downloads were counted, and {made} were made")
 
 
 def _write_page(campaign: Campaign, count: int, hostile: int, seconds: float) -> str:

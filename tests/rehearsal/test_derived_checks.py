@@ -52,6 +52,9 @@ class TestWhichChecksApply:
         found = absent(subject.load_example().loaded.deployment)
         assert found == {"the link in a mail opens the file": "no export has link_days and a recipient"}
 
+    def test_links_to_the_shipped_file_that_has_them(self):
+        assert "the link in a mail opens the file" not in absent(shipped.load("orders").deployment)
+
     def test_a_file_of_exports_only_has_nothing_at_a_vendor(self):
         why = "the file has no [confluent], so it creates nothing at a vendor"
         assert absent(load("existing")) == {
