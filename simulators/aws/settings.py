@@ -20,8 +20,8 @@ SECRET_ACCESS_KEY: Final = "test"  # noqa: S105  (the dummy pair that every loca
 #: The only services that MiniStack serves. Add others here as needed.
 SERVICES: Final = (
     "s3", "glue", "secretsmanager", "sts", "iam", "dynamodb", "cloudformation", "lambda", "sns", "sqs",
-    "monitoring", "athena", "budgets", "ec2", "ecr", "events", "kms", "logs", "scheduler", "ssm", "states",
-    "tagging", "apigateway",
+    "monitoring", "athena", "budgets", "ec2", "ecr", "events", "kms", "logs", "scheduler", "ses", "ssm",
+    "states", "tagging", "apigateway",
 )  # fmt: skip
 #: How long the server may take to write its state after SIGTERM, before its process group is killed.
 STOP_GRACE_SECONDS: Final = 15.0

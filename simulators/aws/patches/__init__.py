@@ -30,6 +30,7 @@ from simulators.aws.patches import (
     s3,
     s3_bodies,
     secretsmanager,
+    ses,
     sns,
     stepfunctions,
 )
@@ -52,6 +53,7 @@ PATCHES: Final[tuple[Patch, ...]] = (
     *athena_workgroups.PATCHES,
     *athena.PATCHES,
     *sns.PATCHES,
+    *ses.PATCHES,
     *events.PATCHES,
     *kms.PATCHES,
     *lake_formation.PATCHES,

@@ -15,89 +15,21 @@
 
 Less strict than AWS: a subscription that nobody confirms is kept, whereas AWS removes it after two days.
 
-Beyond AWS: GET mail (JSON) and mail.html under /_simulator show the mails, filtered by `?to=` and `?topic=`.
-They are kept in memory.
+Beyond AWS: simulators/aws/inbox.py shows the mails.
 
 See stock: `.venv/bin/python -m pytest simulators/tests/aws/test_patches.py -m simulators -k "stock and sns"`
 """
 
 from __future__ import annotations
 
-import html
 import os
-import re
 import uuid
-from collections import deque
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
-from datetime import UTC, datetime
 from typing import Any, Final
 from urllib.parse import parse_qs, urlencode
 
-from simulators.aws import controls, keys, settings
+from simulators.aws import inbox, keys, settings
 from simulators.aws.hooks import Answer, Original, OriginalRequest, Patch, Request, import_ministack
-from simulators.core import control
-
-_MAX_MAILS: Final = 10_000
-#: In a group, so that split() returns the links too.
-_LINK: Final = re.compile(r"(https?://[^\s<>\"']+)")
-_STYLE: Final = (
-    "body{font:16px/1.5 system-ui,sans-serif;max-width:50rem;margin:2rem auto;padding:0 1rem}"
-    "article{border:1px solid #ccc;border-radius:6px;margin:1rem 0;padding:0 1rem}"
-    "pre{white-space:pre-wrap;overflow-wrap:anywhere}header{color:#555}"
-)
-
-
-@dataclass(frozen=True)
-class Mail:
-    """`link` is the link in the mail, which confirms the subscription or unsubscribes.
-
-    `at` is ISO 8601, in UTC.
-    """
-
-    to: str
-    subject: str
-    body: str
-    at: str
-    topic: str
-    sender: str
-    kind: str
-    link: str
-
-
-_mails: deque[Mail] = deque(maxlen=_MAX_MAILS)
-
-
-@controls.register("GET", "/mail")
-def list_mails(request: control.Request) -> control.Response:
-    return control.build_json_response([asdict(mail) for mail in _select_mails(request)])
-
-
-@controls.register("GET", "/mail.html")
-def render_page(request: control.Request) -> control.Response:
-    """Show the mails, the newest first."""
-    articles = [_render_mail(mail) for mail in reversed(_select_mails(request))]
-    content = "\n".join(articles) or "<p>No mail yet.</p>"
-    head = f"<meta charset=utf-8><title>Mails ({len(articles)})</title><style>{_STYLE}</style>"
-    return control.build_html_response(f"<!doctype html><html lang=en>{head}<h1>Mails</h1>\n{content}\n")
-
-
-def _select_mails(request: control.Request) -> list[Mail]:
-    filters = {name: request.query[name] for name in ("to", "topic") if name in request.query}
-    mails = list(_mails)
-    for name, value in filters.items():
-        mails = [mail for mail in mails if getattr(mail, name) == value]
-    return mails
-
-
-def _render_mail(mail: Mail) -> str:
-    head = html.escape(f"{mail.at} · from {mail.sender} · to {mail.to}")
-    parts = [html.escape(part) for part in _LINK.split(mail.body)]
-    for number in range(1, len(parts), 2):
-        parts[number] = f'<a href="{parts[number]}">{parts[number]}</a>'
-    body = "".join(parts)
-    return f"<article><h2>{html.escape(mail.subject)}</h2><header>{head}</header><pre>{body}</pre></article>"
-
 
 MAIL = Patch("sns_mail")
 _SNS: Final = "ministack.services.sns"
@@ -259,8 +191,9 @@ def _put_in_inbox(
 ) -> None:
     name = topic["attributes"].get("DisplayName") or "AWS Notifications"
     sender = f"{name} <no-reply@sns.amazonaws.com>"
-    now = datetime.now(UTC).isoformat(timespec="milliseconds")
-    _mails.append(Mail(subscription["endpoint"], subject, text, now, topic["arn"], sender, kind, link))
+    inbox.keep(
+        inbox.Mail(subscription["endpoint"], subject, text, inbox.now(), topic["arn"], sender, kind, link)
+    )
 
 
 def _build_link(action: str, **parameters: str) -> str:
