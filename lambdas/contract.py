@@ -99,6 +99,15 @@ LINKS_REFUSED: Final = "LinksRefused"
 NOTICES: Final = "notices"
 ALARM_TOPIC: Final = "LAKEFERRY_ALARM_TOPIC"
 
+#: The sender of mails over SES, and the configuration set that they are sent with. "" means SNS.
+MAIL_SENDER: Final = "LAKEFERRY_MAIL_SENDER"
+MAIL_CONFIGURATION_SET: Final = "LAKEFERRY_MAIL_CONFIGURATION_SET"
+#: The tag of a mail over SES that has the export's name.
+MAIL_EXPORT_TAG: Final = "export"
+#: `source` and `detail-type` of SES's events about mails that did not arrive.
+SES_SOURCE: Final = "aws.ses"
+UNDELIVERED: Final = ("Email Bounced", "Email Complaint Received", "Email Rejected")
+
 #: `source` and `detail-type` of the event that EventBridge gets about each published window.
 EVENT_SOURCE: Final = "lakeferry"
 EVENT_TYPE: Final = "Export Window Published"

@@ -27,6 +27,7 @@ from stacks.constructs.mail import AlarmTopic, create_dead_letter_queue, mail_to
 from stacks.constructs.readers import create_reader_role
 from stacks.constructs.scheduled_export import FAILURE, JOBS_OF_RULE
 from stacks.constructs.secrets import may_encrypt_files
+from stacks.constructs.ses_mail import SesMail
 from stacks.constructs.statements import ITS_TOPICS, ONE_PREFIX, Statement, allow
 from stacks.constructs.synthesis import build_own_arn
 from stacks.constructs.table import Table, TablesAtConfluent, TablesInGlue
@@ -54,9 +55,19 @@ class ExportsStack(LakeferryStack):
         self.dead_letters = create_dead_letter_queue(self, "DeadLetters")
         self.jobs: dict[str, ExportJob] = {}
         self.links: FileLinks | None = None
+        self.mail: SesMail | None = None
         if self.deployment.exports:
             self._create_jobs(confluent)
-            self._create_topics()
+            if self.deployment.mail:
+                self.mail = SesMail(
+                    self,
+                    "Mail",
+                    runtime=self.runtime,
+                    sender=self.deployment.mail.sender,
+                    address=self.deployment.mail.address,
+                )
+            else:
+                self._create_topics()
             self._create_schedules()
             settings = PublishedSettings(self, "Settings", deployment=self.deployment)
             self.links = self._open_links(settings)
@@ -210,7 +221,9 @@ class ExportsStack(LakeferryStack):
                 notices=self.lake.prefixes.notices,
                 alarm_topic=self.alarms.topic.topic_arn,
                 settings=settings.url,
-                topic_arns=build_topic_arns(self, self.deployment),
+                topic_arns="" if self.mail else build_topic_arns(self, self.deployment),
+                mail_sender=self.mail.sender if self.mail else "",
+                mail_configuration_set=self.mail.configuration_set if self.mail else "",
                 region=self.region,
                 link_secret=links.secret.arn if links else "",
                 link_url=links.url if links else "",
@@ -223,6 +236,14 @@ class ExportsStack(LakeferryStack):
             ],
             dead_letters=self.dead_letters,
         )
+        target = event_targets.LambdaFunction(
+            function.function,
+            dead_letter_queue=self.dead_letters,
+            max_event_age=Duration.hours(24),
+            retry_attempts=10,
+        )
+        if self.mail:
+            self.mail.create_rule().add_target(target)
         names = [job.name for job in self.jobs.values()]
         for (outcome, states), start in itertools.product(
             (("Success", _SUCCESS), ("Failure", FAILURE)), range(0, len(names), JOBS_OF_RULE)
@@ -237,14 +258,7 @@ class ExportsStack(LakeferryStack):
                     detail={"jobName": names[start : start + JOBS_OF_RULE], "state": list(states)},
                 ),
             )
-            rule.add_target(
-                event_targets.LambdaFunction(
-                    function.function,
-                    dead_letter_queue=self.dead_letters,
-                    max_event_age=Duration.hours(24),
-                    retry_attempts=10,
-                )
-            )
+            rule.add_target(target)
 
     def _may_notify(self) -> list[Statement]:
         """Return what the function may do. It reads records and manifests, never files with rows."""
@@ -265,9 +279,7 @@ class ExportsStack(LakeferryStack):
             allow("FindRecords", ["s3:ListBucket"], [arn]),
             *may_encrypt_files(self, self.lake.key_arn),
             allow("GetJobRuns", ["glue:GetJobRun"], jobs),
-            allow(
-                "SendMails", ["sns:Publish"], [f"{build_topic_arns(self, self.deployment)}*"], why=ITS_TOPICS
-            ),
+            *self._may_send_mails(),
             allow(
                 "PutEvents",
                 ["events:PutEvents"],
@@ -283,6 +295,12 @@ class ExportsStack(LakeferryStack):
             allow("EncryptAlarms", ["kms:Decrypt", "kms:GenerateDataKey"], [self.alarms.key_arn]),
         ]
 
+    def _may_send_mails(self) -> list[Statement]:
+        if self.mail:
+            return self.mail.may_send()
+        topics = f"{build_topic_arns(self, self.deployment)}*"
+        return [allow("SendMails", ["sns:Publish"], [topics], why=ITS_TOPICS)]
+
     def _add_outputs(self) -> None:
         for export in self.deployment.exports:
             self.output(
@@ -295,6 +313,8 @@ class ExportsStack(LakeferryStack):
         )
         self.output(
             "Unconfirmed",
-            "Every recipient has to confirm a subscription in a mail from SNS",
-            "Mails about exports come only after that",
+            "Every engineer has to confirm a subscription in a mail from SNS"
+            if self.mail
+            else "Every recipient has to confirm a subscription in a mail from SNS",
+            "Alarms come only after that" if self.mail else "Mails about exports come only after that",
         )

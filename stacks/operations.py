@@ -111,7 +111,7 @@ class OperationsStack(LakeferryStack):
             prefix=self.data.lake.prefixes.exports,
             settings=settings.url,
             cluster=self._glue_database,
-            topic_arns=build_topic_arns(self, self.deployment) if self.deployment.exports else "",
+            topic_arns=build_topic_arns(self, self.deployment) if self.deployment.sns_exports else "",
             metrics_key=cluster.watcher_secret_arn if cluster else "",
             confluent_url=options.confluent_url,
             proxy=self.deployment.proxy,
@@ -218,15 +218,11 @@ class OperationsStack(LakeferryStack):
         if not self.deployment.exports:
             return []
         jobs = build_own_arn(self, "glue", f"job/{self.deployment.prefix}-*")
-        return [
-            allow(
-                "CountRecipients",
-                ["sns:GetTopicAttributes"],
-                [f"{build_topic_arns(self, self.deployment)}*"],
-                why=ITS_TOPICS,
-            ),
-            allow("GetJobs", ["glue:GetJob"], [jobs], why=ITS_JOBS),
-        ]
+        may_get_jobs = allow("GetJobs", ["glue:GetJob"], [jobs], why=ITS_JOBS)
+        if not self.deployment.sns_exports:
+            return [may_get_jobs]
+        topics = f"{build_topic_arns(self, self.deployment)}*"
+        return [allow("CountRecipients", ["sns:GetTopicAttributes"], [topics], why=ITS_TOPICS), may_get_jobs]
 
     def _create_alarms(self) -> list[cloudwatch.Alarm]:
         alerts = self.deployment.alerts
@@ -245,7 +241,7 @@ class OperationsStack(LakeferryStack):
         alarms = [
             self._alarm_on_metric(metric, limit) for metric, limit in limits.items() if metric in emitted
         ]
-        if self.deployment.exports:
+        if self.deployment.sns_exports:
             alarms.append(self._alarm_on_unconfirmed())
         return [*alarms, self._alarm_on_dead_letters()]
 
@@ -268,7 +264,9 @@ class OperationsStack(LakeferryStack):
             emitted |= {"IcebergAgeHours"}
         if self._snowflake_reader:
             emitted |= {"SnowflakeAgeHours"}
-        return emitted | ({"ExportLateHours", "RecipientsUnconfirmed"} if self.deployment.exports else set())
+        if self.deployment.sns_exports:
+            emitted.add("RecipientsUnconfirmed")
+        return emitted | ({"ExportLateHours"} if self.deployment.exports else set())
 
     def _build_metric(
         self, name: str, dimension: str = "", value: str = "", *, minutes: int = contract.WATCH_MINUTES

@@ -59,7 +59,7 @@ def build_topic_arns(scope: Construct, deployment: Deployment) -> str:
 
 def list_recipient_ids(deployment: Deployment, export: Export) -> list[str]:
     """Return the ids of the recipients who get mails of their own."""
-    if export.link_days is None:
+    if export.link_days is None and deployment.mail is None:
         return []
     return [
         contract.build_recipient_id(deployment.prefix, export.contract, address)
@@ -109,6 +109,7 @@ def _export(export: Export, deployment: Deployment) -> dict[str, Any]:
         "late_after_hours": export.late_after_hours,
         "recipients": len(export.recipients),
         "recipient_ids": list_recipient_ids(deployment, export),
+        "addresses": list(export.recipients) if deployment.mail else [],
         "link_days": export.link_days or 0,
         "link_downloads": export.link_downloads,
         "first_day": export.first_day.isoformat() if export.first_day else "",

@@ -14,6 +14,7 @@ from config.deployments import validation
 from config.deployments.account_model import Encryption, Network
 from config.deployments.confluent_model import Confluent, Statement, Topic
 from config.deployments.export_model import Export
+from config.deployments.mail_model import Mail
 from config.deployments.snowflake_model import Snowflake
 from config.deployments.source_model import Source
 from config.toml_model import Form, setting
@@ -242,6 +243,9 @@ class Deployment:
     snowflake: Snowflake | None = setting("What is created in Snowflake. Without it, nothing.", default=None)
     rotation: Rotation = setting("How keys are rotated.", default=Rotation())
     exports: list[Export] = setting("The exports: schedule and recipients.", default=list)
+    mail: Mail | None = setting(
+        "How mails to recipients are sent. Without it, SNS sends them as plain text.", default=None
+    )
     alerts: Alerts = setting("Who gets alarms, and the limits that raise them.")
     prices: Prices = setting(
         "Your prices of what Confluent doesn't publish, for `lakeferry cost` only.", default=Prices()
@@ -270,6 +274,11 @@ class Deployment:
     def role_resource(self, vendor: str) -> str:
         """Return the last part of that role's ARN: role, path and name."""
         return f"role{self.aws.iam_path or '/'}{self.role_name(vendor)}"
+
+    @property
+    def sns_exports(self) -> list[Export]:
+        """Return the exports whose recipients get mails from SNS, which they have to confirm."""
+        return [] if self.mail else self.exports
 
     @property
     def exports_with_links(self) -> list[Export]:

@@ -169,6 +169,22 @@ def mails_reach_somebody_once(deployment: Deployment, sources: Sources) -> Itera
         yield from _find_same_addresses(f"exports[{index}].recipients", export.recipients)
 
 
+def identity_covers_sender(deployment: Deployment, sources: Sources) -> Iterator[Finding]:
+    """The identity of `[mail]` is the sender's address, its domain, or a domain above that."""
+    mail = deployment.mail
+    if mail is None:
+        return
+    identity = mail.verified_identity
+    domain = mail.address.rpartition("@")[2].lower()
+    if identity == mail.address or f".{domain}".endswith(f".{identity.lower()}"):
+        return
+    yield (
+        "mail.identity",
+        f"{identity} does not cover the sender {mail.address}. Name the address or its domain, or "
+        "leave it out",
+    )
+
+
 def budget_exists_in_region(deployment: Deployment, sources: Sources) -> Iterator[Finding]:
     """`budget` isn't true in a region in which CloudFormation has no budgets."""
     region = deployment.aws.region
@@ -231,6 +247,7 @@ RULES: Final[tuple[Rule, ...]] = (
     exports_match_topics,
     exports_fit_into_policies,
     mails_reach_somebody_once,
+    identity_covers_sender,
     budget_exists_in_region,
     boundary_is_in_account,
     network_is_complete,

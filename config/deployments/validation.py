@@ -194,6 +194,26 @@ def mail_address(address: str) -> str | None:
     return None if _MAIL.fullmatch(address) else f"{address[:60]!r} is not a mail address"
 
 
+_SENDER: Final = re.compile(r"[A-Za-z0-9 ._&+-]{1,60} <([^<>]+)>")
+_DOMAIN: Final = re.compile(r"(?:[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?\.)+[A-Za-z]{2,63}")
+
+
+def explain_bad_sender(sender: str) -> str | None:
+    named = _SENDER.fullmatch(sender)
+    if _MAIL.fullmatch(named[1] if named else sender):
+        return None
+    return (
+        f"{sender[:80]!r} is no sender: write an address, or a name of ASCII letters, digits, blanks and "
+        "._&+- before an address in < and >"
+    )
+
+
+def explain_bad_identity(identity: str) -> str | None:
+    if _MAIL.fullmatch(identity) or _DOMAIN.fullmatch(identity):
+        return None
+    return f"{identity[:60]!r} is neither a domain nor a mail address"
+
+
 def tag_value(value: str) -> str | None:
     return (
         None

@@ -57,11 +57,14 @@ def show(
     output.print(f"Stacks: {console}#/stacks?filteringText={ctx.deployment.prefix}-")
     output.print(f"\nEstimated cost: {format_day_cost(cost)} at list prices, plus usage (`lakeferry cost`).")
     if is_first:
-        output.print(
-            "AWS sent a link to every engineer and recipient. Until they confirm it, engineers get no "
-            "alarms, and"
-        )
-        output.print("recipients no mails about files.")
+        if ctx.deployment.sns_exports:
+            output.print(
+                "AWS sent a link to every engineer and recipient. Until they confirm it, engineers get no "
+                "alarms, and"
+            )
+            output.print("recipients no mails about files.")
+        else:
+            output.print("AWS sent a link to every engineer. Until they confirm it, they get no alarms.")
     waits_for_table = is_first and ctx.deployment.tables
     following = ["status --wait-for first-table" if waits_for_table else "status"]
     if ctx.deployment.exports:

@@ -28,6 +28,7 @@ from lambdas.custom_resources.cleanup import Cleaner
 
 #: Days for which AWS keeps a deleted KMS key or pseudonymisation key: the fewest that it allows.
 _RECOVERY_DAYS: Final = 7
+_ROLE_TAGS: Final = ("list_role_tags", "RoleName", "{RoleName}")
 
 
 @attrs.frozen
@@ -206,6 +207,13 @@ KINDS: Final = (
         ),
     ),
     AwsKind(
+        name="ses_configuration_set",
+        type="AWS::SES::ConfigurationSet",
+        find=aws_listing.list_configuration_sets,
+        delete=_call("sesv2", "delete_configuration_set", ConfigurationSetName="{id}"),
+        recognition=Recognition(custom="<prefix>-mails"),
+    ),
+    AwsKind(
         name="http_api",
         type="AWS::ApiGatewayV2::Api",
         find=list_by("apigatewayv2", "get_apis", "Items", id="ApiId", description=read_description),
@@ -348,14 +356,7 @@ KINDS: Final = (
     AwsKind(
         name="role",
         type="AWS::IAM::Role",
-        find=list_by(
-            "iam",
-            "list_roles",
-            "Roles",
-            "RoleName",
-            description=read_description,
-            tags=("list_role_tags", "RoleName", "{RoleName}"),
-        ),
+        find=list_by("iam", "list_roles", "Roles", "RoleName", description=read_description, tags=_ROLE_TAGS),
         delete=_delete_role,
         recognition=Recognition(
             truncated="<truncated>",

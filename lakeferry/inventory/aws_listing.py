@@ -125,6 +125,13 @@ def list_by(
     return find
 
 
+def list_configuration_sets(ctx: DeploymentContext) -> Iterator[AwsResource]:
+    """List those of SES, if it sends the deployment's mails. Others may not ask SES."""
+    if ctx.deployment.mail:
+        for name in _list_rows(ctx, "sesv2", "list_configuration_sets", "ConfigurationSets"):
+            yield AwsResource(name, name, "", dict)
+
+
 def read_description(row: dict[str, Any]) -> str:
     return str(row.get("Description", ""))
 

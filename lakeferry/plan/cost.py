@@ -272,8 +272,8 @@ def _metrics(deployment: Deployment) -> Iterator[str]:
             yield "IcebergAgeHours"
         if deployment.uses_snowflake and topic.tableflow and topic.tableflow.snowflake_table:
             yield "SnowflakeAgeHours"
-    for _ in deployment.exports:
-        yield from ("ExportLateHours", "RecipientsUnconfirmed")
+    yield from ["ExportLateHours"] * len(deployment.exports)
+    yield from ["RecipientsUnconfirmed"] * len(deployment.sns_exports)
     secrets = count_confluent_keys(deployment) + int(deployment.uses_snowflake)
     yield from ["KeyAgeDays", "RotationOverdueDays"] * secrets
     yield from ["DeployerKeyAgeDays"] * (len(deployment.manual_secrets) + int(deployment.uses_snowflake))

@@ -188,8 +188,16 @@ def _make_environment(preparation: Preparation) -> None:
         environments.store_secret(preparation.ctx, name, keys[service])
 
 
+def _verify_sender(preparation: Preparation) -> None:
+    """Make the identity of `[mail]` in SES, which the embedded AWS verifies at once."""
+    mail = preparation.deployment.mail
+    if mail:
+        preparation.ctx.client("sesv2").create_email_identity(EmailIdentity=mail.verified_identity)
+
+
 #: In the order in which they are called.
 _FUNCTIONS: Final[tuple[Callable[[Preparation], None], ...]] = (
+    _verify_sender,
     _make_permissions_boundary,
     _make_pseudonym_key,
     _make_key_of_bucket,

@@ -107,5 +107,5 @@ def _read_exports(url: str) -> dict[str, LinkedExport]:
     return {
         export.export: LinkedExport(frozenset(export.recipient_ids), export.link_downloads)
         for export in deployment.read(get_client("s3", S3_CONFIG), url).exports
-        if export.recipient_ids
+        if export.recipient_ids and export.link_days
     }

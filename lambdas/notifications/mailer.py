@@ -33,6 +33,8 @@ from lambdas.notifications import message, outcome
 from lambdas.notifications.addresses import Links, PersonalLinks
 from lambdas.notifications.message import Mail
 from lambdas.notifications.outcome import ExportSettings, RunOutcome
+from lambdas.notifications.page import compose_page
+from lambdas.notifications.post import Post
 from lambdas.shared.clock import Clock
 from lambdas.shared.errors import InProgress, LakeferryError, Refused, Transient
 from lambdas.shared.http import NotSent, ResponseLost
@@ -104,7 +106,7 @@ class Addressee:
         """Return whether there is a mail of this state for the addressee."""
         if self.audience == ENGINEERS:
             return state in message.FOR_ENGINEERS
-        return bool(self.recipient) or not export.recipients
+        return bool(self.recipient) or bool(export.topic and not export.recipients)
 
 
 @attrs.frozen
@@ -145,6 +147,7 @@ class Notifier:
     invocation: str
     announce: Callable[[ExportSettings, RunOutcome], None]
     signer: LinkSigner | None = None
+    post: Post | None = None
 
     def job_ended(self, job: str, job_run_id: str, state: str) -> None:
         """Send the mails about a job run that has ended, and announce what it published.
@@ -235,7 +238,7 @@ class Notifier:
         mail = self._compose_mail(addressee, export, news, state, job_run)
         etag = self._write(key, attrs.evolve(marker, sending=sending), etag)
         try:
-            self.topics.publish(mail.topic, mail.subject, mail.body, addressee.recipient)
+            self._send(mail, export, addressee)
         except (NotSent, Refused) as error:
             self._write(key, attrs.evolve(marker, sending=""), etag)
             raise Transient(notification_errors.NOT_SENT, error.what) from None
@@ -243,6 +246,13 @@ class Notifier:
             raise Transient(notification_errors.UNCERTAIN, error.what) from None
         self._write(key, after, etag)
         self.log.info("sent", marker=key, subject=mail.subject)
+
+    def _send(self, mail: Mail, export: ExportSettings, addressee: Addressee) -> None:
+        """Send a mail over SNS, or over SES if the deployment has it and the mail is for a recipient."""
+        if self.post and addressee.audience == RECIPIENTS:
+            self.post.send(mail, export, addressee.recipient)
+        else:
+            self.topics.publish(mail.topic, mail.subject, mail.body, addressee.recipient)
 
     def _begin_with_audience(self, marker: Marker, news: RunOutcome) -> Marker:
         """Return what a recipient knows: what all recipients know, if that is later."""
@@ -265,9 +275,12 @@ class Notifier:
         facts = outcome.gather_facts(self.objects, self.links.prefix, export, news, self.clock.time())
         if addressee.audience == RECIPIENTS:
             personal = None
-            if addressee.recipient and self.signer:
+            if addressee.recipient and self.signer and export.link_days:
                 personal = self.signer.open_for(export, addressee.recipient)
-            return message.compose_notice(export.topic, news, state, facts, self.links, personal=personal)
+            mail = message.compose_notice(export.topic, news, state, facts, self.links, personal=personal)
+            if self.post is None:
+                return mail
+            return attrs.evolve(mail, page=compose_page(news, state, facts, self.links, personal))
         return message.compose_alarm(
             self.alarm_topic, news, state, facts, links=self.links, export=export, job_run=job_run
         )

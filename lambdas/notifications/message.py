@@ -81,13 +81,17 @@ def _is_unseen(char: str) -> bool:
 
 
 #: Limits of lists in a mail; the report has the whole lists.
-_FILES: Final = 6
+FILES: Final = 6
+HEADLINES: Final = 3
 _SENTENCES: Final = 12
 #: A longer label could push the run's id and the state out of the subject.
 _LABEL_LENGTH: Final = 20
 _KEY: Final = re.compile(r"[A-Za-z0-9_.=/-]+")
 _NUMBER: Final = re.compile(r"-?[0-9]{1,40}(\.[0-9]{1,40})?")
 
+HOW_TO_DOWNLOAD: Final = (
+    "Sign in to AWS with your usual access, then follow a link and choose Download. Links do not expire."
+)
 _FIRST: Final = {
     states.COMPLETE: "The file is ready.",
     states.EMPTY: "There were no rows in this window.",
@@ -99,9 +103,12 @@ _FIRST: Final = {
 
 @attrs.frozen
 class Mail:
+    """A mail to an SNS topic; or, if `topic` is "", one over SES, which has a `page` of HTML too."""
+
     topic: str
     subject: str
     body: str
+    page: str = ""
 
 
 def compose_notice(
@@ -114,7 +121,7 @@ def compose_notice(
     personal: PersonalLinks | None = None,
 ) -> Mail:
     """Compose the mail to all recipients or, with `personal` links, to one of them."""
-    lines = _trim_lines(_list_lines(news, state, facts, links, personal))
+    lines = _trim_lines(_list_lines(news, state, facts, links, personal, by_sns=bool(topic)))
     return Mail(topic, build_headline(news, state, facts), "\n".join(lines) + "\n")
 
 
@@ -124,37 +131,48 @@ def build_headline(news: RunOutcome, state: str, facts: Facts) -> str:
     It ends with the state and, before it, the run's id, which shows that a second mail is a copy.
     """
     window = "" if news.window == states.RUN else f"{quote_line(news.window)[:_LABEL_LENGTH]}, "
-    rows = f"{_format_rows(news.document)}, " if news.has_file else ""
+    rows = f"{format_rows(news.document)}, " if news.has_file else ""
     return build_subject(facts.title, f"{window}{rows}run {news.run_id} - {state}")
 
 
 def _list_lines(
-    news: RunOutcome, state: str, facts: Facts, links: Links, personal: PersonalLinks | None
+    news: RunOutcome, state: str, facts: Facts, links: Links, personal: PersonalLinks | None, *, by_sns: bool
 ) -> Iterator[str]:
     window = "" if news.window == states.RUN else f", {quote_line(news.window)}"
     yield f"{quote_line(facts.title)}{window}: {state}."
     yield ""
-    yield from _describe_news(news, state)
+    yield from describe_news(news, state)
     yield from _list_numbers(news, facts)
-    yield from _list_sentences(news)
+    yield from list_sentences(news)
     if news.has_file:
         yield from _offer_files(news.window, news.document, facts, links, personal)
     else:
         yield from _describe_last_file(facts, links, personal)
+    yield from list_closing(news, facts)
+    if by_sns:
+        yield "To unsubscribe, use the link below this text."
+
+
+def list_closing(news: RunOutcome, facts: Facts) -> Iterator[str]:
+    """Yield the lines after the files: the next run of a window without a file, the window, the run and whom
+    to ask.
+    """
+    if not news.has_file and facts.next_run:
+        yield f"The next try is on {format_local(facts.next_run, facts.zone)}."
+        yield ""
     yield from _describe_window(facts)
     yield f"Run: {to_one_line(news.run_id)}"
     if facts.owner:
         yield f"Questions: {quote_line(facts.owner)}"
-    yield "To unsubscribe, use the link below this text."
 
 
 def list_summary(news: RunOutcome, facts: Facts) -> list[str]:
     """Return the lines that say what happened: the numbers, the checks that failed, and the notes."""
-    lines = [*_describe_news(news, news.state), *_list_numbers(news, facts), *_list_sentences(news)]
+    lines = [*describe_news(news, news.state), *_list_numbers(news, facts), *list_sentences(news)]
     return [line for line in lines if line]
 
 
-def _describe_news(news: RunOutcome, state: str) -> Iterator[str]:
+def describe_news(news: RunOutcome, state: str) -> Iterator[str]:
     if state == states.RECOVERED:
         if news.window == states.RUN:
             yield "The earlier problem is solved."
@@ -181,21 +199,25 @@ def _explain_block(news: RunOutcome) -> str:
 def _list_numbers(news: RunOutcome, facts: Facts) -> Iterator[str]:
     if not news.has_file:
         return
-    yield _format_rows(news.document)
-    for number in (news.document.get("headline") or [])[:3]:
+    yield format_rows(news.document)
+    for number in (news.document.get("headline") or [])[:HEADLINES]:
         unit = f" {quote_line(number['unit'])}" if number.get("unit") else ""
         change = facts.change(number)
         against = f" ({change[0]:+.1f} % against {quote_line(change[1])})" if change else ""
-        yield f"{quote_line(number['title'])}: {_group_digits(number['total'])}{unit}{against}"
+        yield f"{quote_line(number['title'])}: {group_digits(number['total'])}{unit}{against}"
+    yield from describe_generation(news)
+    yield ""
+
+
+def describe_generation(news: RunOutcome) -> Iterator[str]:
     if int(news.document.get("generation") or 1) > 1:
         yield (
             f"This is version {int(news.document['generation'])} of the file; use it instead of the "
             "earlier one."
         )
-    yield ""
 
 
-def _list_sentences(news: RunOutcome) -> Iterator[str]:
+def list_sentences(news: RunOutcome) -> Iterator[str]:
     """Yield the checks that failed without blocking the file, and the notes."""
     lines = []
     for check in news.document.get("checks") or []:
@@ -222,12 +244,12 @@ def _offer_files(
     if personal is None:
         yield from _list_files(document, links)
         return
-    until = _format_local(personal.until, facts.zone)
+    until = format_local(personal.until, facts.zone)
     yield f"Files. Open this link and choose a file. The link is yours, and works until {until}:"
     yield personal.sign(window, int(document["generation"]))
     yield ""
     for file in select_files(document):
-        yield f"- {PurePosixPath(file['key']).name}, {_format_size(int(file.get('size') or 0))}"
+        yield f"- {PurePosixPath(file['key']).name}, {format_size(int(file.get('size') or 0))}"
     yield ""
 
 
@@ -242,17 +264,18 @@ def select_files(document: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 def _list_files(document: Mapping[str, Any], links: Links) -> Iterator[str]:
     files = select_files(document)
-    yield (
-        "Files. Sign in to AWS with your usual access, then follow a link and choose Download. Links do "
-        "not expire."
-    )
-    for file in files[:_FILES]:
-        yield f"- {PurePosixPath(file['key']).name}, {_format_size(int(file.get('size') or 0))}"
+    yield f"Files. {HOW_TO_DOWNLOAD}"
+    for file in files[:FILES]:
+        yield f"- {PurePosixPath(file['key']).name}, {format_size(int(file.get('size') or 0))}"
         yield f"  {links.page(file['key'])}"
         yield f"  {links.command(file['key'])}"
-    if len(files) != len(files[:_FILES]) or not files:
-        yield f"All files are in bucket {links.bucket}; the window's manifest has their keys."
+    if len(files) != len(files[:FILES]) or not files:
+        yield explain_other_files(links)
     yield ""
+
+
+def explain_other_files(links: Links) -> str:
+    return f"All files are in bucket {links.bucket}; the window's manifest has their keys."
 
 
 def _is_plain(key: str) -> bool:
@@ -268,19 +291,16 @@ def _describe_last_file(facts: Facts, links: Links, personal: PersonalLinks | No
         window = facts.last["window"]["label"]
         yield f"The last file with rows is of {quote_line(window)}:"
         yield from _offer_files(window, facts.last, facts, links, personal)
-    if facts.next_run:
-        yield f"The next try is on {_format_local(facts.next_run, facts.zone)}."
-        yield ""
 
 
 def _describe_window(facts: Facts) -> Iterator[str]:
     if window := facts.manifest.get("window"):
-        start = _format_local(datetime.fromisoformat(window["start"]), window["zone"])
-        end = _format_local(datetime.fromisoformat(window["end"]), window["zone"])
+        start = format_local(datetime.fromisoformat(window["start"]), window["zone"])
+        end = format_local(datetime.fromisoformat(window["end"]), window["zone"])
         yield f"The window is from {start} to before {end}."
 
 
-def _format_rows(document: Mapping[str, Any]) -> str:
+def format_rows(document: Mapping[str, Any]) -> str:
     rows = int((document.get("rows") or {}).get("rows") or 0)
     return f"{rows:,} row{'' if rows == 1 else 's'}"
 
@@ -290,18 +310,18 @@ def quote_number(number: object) -> str:
     return str(number) if _NUMBER.fullmatch(str(number)) else quote_line(number)
 
 
-def _group_digits(number: object) -> str:
+def group_digits(number: object) -> str:
     """Return 1142546.38 as 1,142,546.38, and anything else as quoted text."""
     if not _NUMBER.fullmatch(str(number)):
         return quote_line(number)
     return f"{Decimal(str(number)):,f}"
 
 
-def _format_size(size: int) -> str:
+def format_size(size: int) -> str:
     return f"{size / 1_000_000:,.1f} MB" if size >= 100_000 else f"{size / 1000:,.1f} kB"
 
 
-def _format_local(instant: datetime, zone: str) -> str:
+def format_local(instant: datetime, zone: str) -> str:
     return f"{instant.astimezone(ZoneInfo(zone)):%d %b %Y %H:%M} {zone}"
 
 

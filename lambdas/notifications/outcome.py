@@ -139,6 +139,7 @@ class ExportSettings:
     """The settings of an export in the deployment.
 
     `recipients` has the ids of recipients who get mails of their own. If it is empty, all get the same one.
+    `topic` is "" if SES sends the mails; `addresses` then has the address of each of the recipients.
     """
 
     name: str
@@ -147,6 +148,7 @@ class ExportSettings:
     zone: str
     cron: str = ""
     recipients: tuple[str, ...] = ()
+    addresses: tuple[str, ...] = ()
     link_days: int = 0
 
 

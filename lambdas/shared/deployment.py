@@ -38,7 +38,7 @@ class Table:
 class Export:
     """`recipients` is the number of addresses in the deployment file. `recipient_ids` has the ids of
     recipients who get mails of their own, with links that work for `link_days`; it is empty if all get the
-    same one.
+    same one. `addresses` has their addresses in the same order, if SES sends the mails.
 
     `first_day` (ISO 8601) is a day in the first window to export; "" means that the contract decides.
     """
@@ -50,6 +50,7 @@ class Export:
     late_after_hours: float
     recipients: int = 0
     recipient_ids: list[str] = attrs.Factory(list)
+    addresses: list[str] = attrs.Factory(list)
     link_days: int = 0
     link_downloads: int = 0
     first_day: str = ""

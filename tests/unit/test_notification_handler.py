@@ -190,8 +190,8 @@ def test_errors_and_logs_of_a_failed_try_have_no_text_and_no_trace(deployed, mon
 def test_all_missing_variables_are_reported_together():
     with pytest.raises(
         LakeferryError,
-        match=f"{contract.PROJECT}, {contract.STAGE}, {contract.LAKE_PREFIX}, {contract.NOTICES_PREFIX}, {contract.SETTINGS}, "
-        f"{contract.TOPIC_ARNS}, AWS_REGION not set",
+        match=f"{contract.PROJECT}, {contract.STAGE}, {contract.LAKE_PREFIX}, {contract.NOTICES_PREFIX}, "
+        f"{contract.SETTINGS}, AWS_REGION not set",
     ):
         notifications.read_settings({contract.LAKE_BUCKET: "lake"}, _client("s3"))
 

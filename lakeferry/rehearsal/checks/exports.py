@@ -40,7 +40,7 @@ def subscriptions(harness: Harness) -> list[Result]:
     """Confirm the subscription of every recipient by the link in the first mail."""
     mails = [mail for mail in harness.simulators.ask_aws("GET", "/mail") if mail["kind"] == "confirmation"]
     expected = set(harness.deployment.alerts.engineers)
-    for export in harness.deployment.exports:
+    for export in harness.deployment.sns_exports:
         expected |= set(export.recipients)
     require(
         {mail["to"] for mail in mails} >= expected,
