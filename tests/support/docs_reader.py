@@ -25,7 +25,7 @@ _NAME = re.compile(
 #: TOML tables of deployment files that contracts don't have.
 _OF_DEPLOYMENT = re.compile(
     r"^\[+(?:deployment|aws|network|encryption|confluent|topics|statements|snowflake|rotation|exports"
-    r"|alerts)\b",
+    r"|alerts|mail)\b",
     re.MULTILINE,
 )
 #: A page that a source file names, with the heading if there is one.
