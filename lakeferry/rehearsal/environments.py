@@ -68,6 +68,15 @@ class SimulatedEnvironment:
     def advance_confluent(self, seconds: float) -> dict[str, Any]:
         return dict(self.ask_confluent("POST", "/clock", {"advance": seconds}))
 
+    @contextmanager
+    def stop_confluent_time(self) -> Iterator[None]:
+        """Let no time pass at Confluent, so that no connector and no statement writes meanwhile."""
+        self.ask_confluent("POST", "/clock", {"scale": 0})
+        try:
+            yield
+        finally:
+            self.ask_confluent("POST", "/clock", {"scale": 1})
+
     def advance_snowflake(self, seconds: float) -> dict[str, Any]:
         return dict(control.call(self.snowflake["url"], "POST", "/clock", {"advance": seconds}))
 

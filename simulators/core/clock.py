@@ -20,8 +20,7 @@ class Clock:
     """All times are seconds since 1970 UTC. With `scale` 0, only `advance` changes the time."""
 
     def __init__(self, scale: float = 1.0, start: float | None = None) -> None:
-        if scale < 0:
-            raise ValueError(f"time scale {scale}: time can't run backwards. Give 0 or more")
+        _require_forward(scale)
         self._scale = scale
         self._start = time.time() if start is None else start
         self._began = time.monotonic()
@@ -50,6 +49,14 @@ class Clock:
             raise ValueError(f"{seconds} seconds: time can't run backwards. Give 0 or more")
         self._advanced += seconds
 
+    def set_scale(self, scale: float) -> None:
+        """Let time pass `scale` times as fast from now on. Raises ValueError."""
+        _require_forward(scale)
+        self._start = self._read_present()
+        self._advanced = 0.0
+        self._began = time.monotonic()
+        self._scale = scale
+
     def call_later(self, seconds: float, action: Action) -> None:
         heapq.heappush(self._due, (self.now() + seconds, next(self._order), action))
 
@@ -73,3 +80,8 @@ class Clock:
                 action()
         finally:
             self._acting_at = None
+
+
+def _require_forward(scale: float) -> None:
+    if scale < 0:
+        raise ValueError(f"time scale {scale}: time can't run backwards. Give 0 or more")

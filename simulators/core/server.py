@@ -59,7 +59,7 @@ class Application:
         self._lock = asyncio.Lock()
         self._controls: control.Controls = {
             ("GET", ""): lambda _: control.build_json_response(simulation.state()),
-            ("POST", "/clock"): self._advance,
+            ("POST", "/clock"): self._set_clock,
             ("POST", "/reset"): self._reset,
             **controls,
         }
@@ -83,8 +83,13 @@ class Application:
             return Response(answer.body, answer.status, media_type=answer.content_type)
         return self.respond(request, body)
 
-    def _advance(self, request: control.Request) -> control.Response:
-        self._simulation.clock.advance(float(request.read_document()["advance"]))
+    def _set_clock(self, request: control.Request) -> control.Response:
+        """Advance the clock, or change how fast its time passes."""
+        document = request.read_document()
+        if "scale" in document:
+            self._simulation.clock.set_scale(float(document["scale"]))
+        else:
+            self._simulation.clock.advance(float(document["advance"]))
         return control.build_json_response(self._simulation.state())
 
     def _reset(self, _: control.Request) -> control.Response:
