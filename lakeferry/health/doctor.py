@@ -76,6 +76,8 @@ def list_probes(ctx: DeploymentContext) -> list[Probe]:
     absent = set(_WITHOUT_CONFLUENT if ctx.deployment.confluent is None else ())
     if not registered_schemas.has_registry(ctx.deployment):
         absent.add(registered_schemas.GROUP)
+    if ctx.deployment.mail is None:
+        absent.add(mail.GROUP)
     return [
         *list_machine_probes(),
         *(
