@@ -12,7 +12,7 @@ from botocore.config import Config
 from lambdas import contract
 from lambdas.handlers.runtime import LambdaContext, entry_point, get_client
 from lambdas.notifications import errors as notification_errors
-from lambdas.notifications.addresses import Links
+from lambdas.notifications.mail_links import Links
 from lambdas.notifications.announcement import Announcer
 from lambdas.notifications.mailer import LinkSigner, Notifier
 from lambdas.notifications.outcome import ExportSettings

@@ -22,7 +22,7 @@ import cattrs
 from lambdas import contract
 from lambdas.notifications import errors as notification_errors
 from lambdas.notifications import message, outcome
-from lambdas.notifications.addresses import Links
+from lambdas.notifications.mail_links import Links
 from lambdas.notifications.mailer import Marker
 from lambdas.notifications.outcome import ExportSettings, Facts, RunOutcome
 from lambdas.shared.clock import Clock

@@ -30,7 +30,7 @@ import cattrs
 from lambdas import contract
 from lambdas.notifications import errors as notification_errors
 from lambdas.notifications import message, outcome
-from lambdas.notifications.addresses import Links, PersonalLinks
+from lambdas.notifications.mail_links import Links, PersonalLinks
 from lambdas.notifications.message import Mail
 from lambdas.notifications.outcome import ExportSettings, RunOutcome
 from lambdas.notifications.page import compose_page

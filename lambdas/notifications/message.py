@@ -20,7 +20,7 @@ import attrs
 
 from lambdas import contract
 from lambdas.notifications import outcome as states
-from lambdas.notifications.addresses import Links, PersonalLinks
+from lambdas.notifications.mail_links import Links, PersonalLinks
 from lambdas.notifications.outcome import ExportSettings, Facts, RunOutcome
 from lambdas.shared.redaction import redact
 

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from lambdas.notifications import message
 from lambdas.notifications import outcome as states
-from lambdas.notifications.addresses import Links, PersonalLinks
+from lambdas.notifications.mail_links import Links, PersonalLinks
 from lambdas.notifications.outcome import Facts, RunOutcome
 
 _STYLE: Final = """

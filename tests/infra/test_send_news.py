@@ -16,7 +16,7 @@ from dev.docs import samples
 from lakeferry.local.bootstrap import ROOT
 from lambdas import contract
 from lambdas.notifications import outcome
-from lambdas.notifications.addresses import Links
+from lambdas.notifications.mail_links import Links
 from lambdas.notifications.announcement import Announcer
 from lambdas.shared.event_bus import EventBus
 from lambdas.shared.log import open_log

@@ -14,7 +14,7 @@ from botocore.exceptions import ClientError, ConnectTimeoutError, ReadTimeoutErr
 
 from dev.docs import samples
 from lambdas.contract import RECIPIENT
-from lambdas.notifications.addresses import Links
+from lambdas.notifications.mail_links import Links
 from lambdas.notifications.announcement import Announcer
 from lambdas.notifications.mailer import Notifier
 from lambdas.notifications.outcome import ExportSettings

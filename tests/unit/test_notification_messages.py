@@ -14,7 +14,7 @@ import pytest
 
 from dev.docs import samples
 from glue_jobs import arguments
-from lambdas.notifications.addresses import Links
+from lambdas.notifications.mail_links import Links
 from lambdas.notifications.message import build_subject
 from tests.support.notification_environment import (
     ANALYSTS,
