@@ -181,6 +181,11 @@ def build_recipient_id(deployment: str, export: str, address: str) -> str:
     return hashlib.sha256(f"{deployment}/{export}/{address}".encode()).hexdigest()[:16]
 
 
+def name_recipient_marker(recipient: str) -> str:
+    """Return the name of the marker of the mails to one recipient, without its window."""
+    return f"recipient-{recipient}"
+
+
 def name_prefix(project: str, stage: str, region: str) -> str:
     """Return the prefix of the names of a deployment's objects at the vendors."""
     return re.sub(r"[^a-z0-9]+", "-", f"{project}-{stage}-{region}-".lower())

@@ -236,7 +236,8 @@ _READER: Final = re.compile(
     r"arn:aws:iam::[0-9]{12}:(?:role|user)/(?:[\w+=,.@-]+/)*[\w+=,.@-]{1,64}", re.ASCII
 )
 _SSO_READER: Final = re.compile(
-    r"arn:aws:iam::[0-9]{12}:role/aws-reserved/sso\.amazonaws\.com/(?:[a-z0-9-]+/)?AWSReservedSSO_[\w+=,.@-]{1,32}_\*",
+    r"arn:aws:iam::[0-9]{12}:role/aws-reserved/sso\.amazonaws\.com/(?:[a-z0-9-]+/)?"
+    r"AWSReservedSSO_[\w+=,.@-]{1,32}_\*",
     re.ASCII,
 )
 

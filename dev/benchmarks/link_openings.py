@@ -244,14 +244,14 @@ def _write_page(campaign: Campaign, count: int, hostile: int, seconds: float) ->
         ("files fetched and compared", f"{campaign.fetched:,}"),
         ("**wrong outcomes**", f"**{len(campaign.wrong):,}**"),
     ]
-    for what, times in (
+    for request, times in (
         ("POST that leads to a file", campaign.downloads),
         ("GET of the page", campaign.pages),
         ("refusal", campaign.refusals),
     ):
         middle = statistics.median(times)
         high = statistics.quantiles(times, n=20)[-1]
-        rows.append((f"{what}: p50 and p95 of the handler", f"{middle:.1f} ms and {high:.1f} ms"))
+        rows.append((f"{request}: p50 and p95 of the handler", f"{middle:.1f} ms and {high:.1f} ms"))
     rows.append(("wall time", f"{seconds:.0f} s"))
     return "\n".join(
         [

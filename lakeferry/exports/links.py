@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
 from typing import Any, Final
 
 import attrs
@@ -106,8 +107,10 @@ def revoke(
         deployed = export.deployed
         selected = deployed.select(windows, deployed.now) if windows else []
         labels = [window.label for window in selected]
+        with translate_aws_errors(f"reading the mails about {name}"):
+            _require_recipient(export, recipient)
         _confirm(output, export, recipient, labels, yes=yes)
-        now = int(ctx.clock.time())
+        now = _read_aws_time(export)
         revocations = [
             Revocation(now, label, export.identify(recipient) if recipient else "")
             for label in labels or [""]
@@ -141,6 +144,34 @@ def _find(ctx: DeploymentContext, name: str) -> LinkedExport:
         for address in settings.recipients
     }
     return LinkedExport(ctx, deployed, settings, Ledger(deployed.objects, prefix), addresses)
+
+
+def _require_recipient(export: LinkedExport, address: str) -> None:
+    """Raise CommandFailed for an address that got no mail: ending its links would end those of nobody."""
+    if not address or address in export.settings.recipients:
+        return
+    name = export.settings.contract
+    notices = f"{export.ctx.deployment.lake_root}{contract.NOTICES}/{name}/"
+    marker = f"/{contract.name_recipient_marker(export.identify(address))}.json"
+    if any(listed.key.endswith(marker) for listed in export.deployed.objects.list(notices)):
+        return
+    raise CommandFailed(
+        "LINK-RECIPIENT",
+        f"no mail about {name} was sent to {address}, and the deployment file doesn't name it as a recipient",
+        f"Recipients are: {', '.join(export.settings.recipients) or 'none'}",
+    )
+
+
+def _read_aws_time(export: LinkedExport) -> int:
+    """Return the time of AWS, in seconds since 1970.
+
+    Links are signed by it, and the clock of this machine may differ.
+    """
+    objects = export.deployed.objects
+    with translate_aws_errors(f"asking for bucket {objects.bucket}"):
+        answer = objects.client.head_bucket(Bucket=objects.bucket)
+    date = answer["ResponseMetadata"]["HTTPHeaders"]["date"]
+    return int(parsedate_to_datetime(date).timestamp())
 
 
 def _describe(export: LinkedExport) -> dict[str, Any]:

@@ -224,7 +224,8 @@ def _write_snowflake(stage: str, answers: Answers) -> str:
 account = {to_toml(answers["snowflake"])}
 key_secret = "{DEPLOYER}"  # filled by `lakeferry secrets set snowflake`
 warehouse_size = "XSMALL"
-# Names that are unique in the account. A new name after the first deployment makes a new object in place of the old one.
+# Names that are unique in the account. A new name after the first deployment makes a new object in place of
+# the old one.
 warehouse = "{prefix}"
 database = "{prefix}"
 schema = "TABLES"  # with all columns; people use the views

@@ -13,8 +13,6 @@ from lakeferry.local.query import Answer
 from lakeferry.output import Reporter
 from lakeferry.verification.tables import find_database
 
-#: A parameter of columns that Iceberg's catalog for Glue writes.
-_IS_CURRENT: Final = "iceberg.field.current"
 _ENDED: Final = ("SUCCEEDED", "FAILED", "CANCELLED")
 _POLL: Final = 1.0
 #: Words in Athena's reason by which it says that somebody may not do something.
@@ -56,15 +54,14 @@ def query(ctx: DeploymentContext, sql: str, most: int, report: Reporter) -> tupl
     return f"workgroup {workgroup}, database {database}", answer
 
 
-def list_columns(ctx: DeploymentContext, table: str) -> list[str]:
-    """Return the columns that Glue shows of a table. Raises CommandFailed."""
+def list_columns(ctx: DeploymentContext, table: str, report: Reporter) -> list[str]:
+    """Return the columns that Athena finds in a table. Raises CommandFailed.
+
+    Athena reads them from Iceberg's metadata. Glue may show none, or also those that the table had before.
+    """
     database = find_database(ctx)
-    with translate_aws_errors(f"reading table {table} of Glue database {database}"):
-        entry = ctx.client("glue").get_table(DatabaseName=database, Name=table)["Table"]
-    columns = entry.get("StorageDescriptor", {}).get("Columns", [])
-    # Iceberg's catalog for Glue also keeps the columns that a table had before.
-    current = [column for column in columns if column.get("Parameters", {}).get(_IS_CURRENT) != "false"]
-    return [column["Name"] for column in current]
+    _, answer = query(ctx, f'SELECT * FROM "{database}"."{table}" LIMIT 0', 0, report)  # noqa: S608
+    return list(answer.columns)
 
 
 def _wait(ctx: DeploymentContext, query_id: str, report: Reporter) -> dict[str, Any]:

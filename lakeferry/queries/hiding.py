@@ -47,7 +47,7 @@ class Named:
     """A table that a SELECT names, with what people may see of it."""
 
     node: exp.Table
-    table: str
+    name: str
     shown: Shown
 
 
@@ -66,8 +66,8 @@ def find_named(sql: str, dialect: str, hiding: Hiding) -> tuple[exp.Expr, list[N
     Raises CommandFailed for a table of which people may see nothing, or of which nothing is known.
     """
     tree = _parse(sql, dialect)
-    named = [found for node in _list_real_tables(tree) if (found := _look_up(node, hiding))]
-    return tree, named
+    tables = [_look_up(node, hiding) for node in _list_real_tables(tree)]
+    return tree, [table for table in tables if table]
 
 
 def restrict(sql: str, dialect: str, hiding: Hiding, list_columns: Callable[[str], Sequence[str]]) -> str:
@@ -76,17 +76,17 @@ def restrict(sql: str, dialect: str, hiding: Hiding, list_columns: Callable[[str
     `list_columns` returns the columns that a table has. Raises CommandFailed.
     """
     tree, named = find_named(sql, dialect, hiding)
-    for found in named:
-        allowed = {column.lower() for column in found.shown.columns}
-        columns = [column for column in list_columns(found.table) if column.lower() in allowed]
+    for table in named:
+        allowed = {column.lower() for column in table.shown.columns}
+        columns = [column for column in list_columns(table.name) if column.lower() in allowed]
         if not columns:
-            raise CommandFailed("QUERY-HIDDEN", f"{found.table} has no column that people may see", RAW)
-        alias = found.node.args.get("alias")
-        plain = found.node.copy()
+            raise CommandFailed("QUERY-HIDDEN", f"{table.name} has no column that people may see", RAW)
+        alias = table.node.args.get("alias")
+        plain = table.node.copy()
         plain.set("alias", None)
         chosen = exp.select(*[exp.column(column, quoted=True) for column in columns]).from_(plain)
-        name = alias.copy() if alias else exp.TableAlias(this=exp.to_identifier(found.node.name, quoted=True))
-        found.node.replace(exp.Subquery(this=chosen, alias=name))
+        own_name = exp.TableAlias(this=exp.to_identifier(table.node.name, quoted=True))
+        table.node.replace(exp.Subquery(this=chosen, alias=alias.copy() if alias else own_name))
     return tree.sql(dialect=dialect) if named else sql
 
 
@@ -98,7 +98,7 @@ def tell(output: Output, hidden: Mapping[str, Mapping[str, str]]) -> None:
 
 
 def list_hidden(named: Sequence[Named]) -> dict[str, dict[str, str]]:
-    return {found.table: found.shown.hidden for found in named}
+    return {table.name: table.shown.hidden for table in named}
 
 
 def _parse(sql: str, dialect: str) -> exp.Expr:

@@ -95,7 +95,7 @@ def _ask_as_people(
     open_databases = [stacks.require_output(ctx, "data", "AggregatesDatabase")]
     known = hiding.Hiding(tables, [find_database(ctx)], open_databases)
     if engine is Engine.ATHENA:
-        text = hiding.restrict(sql, engine, known, lambda table: athena.list_columns(ctx, table))
+        text = hiding.restrict(sql, engine, known, lambda table: athena.list_columns(ctx, table, report))
         source, answer = athena.query(ctx, text, _MOST, report)
     else:
         source, answer = _ask_duckdb(ctx, sql, known)
@@ -120,7 +120,11 @@ def _ask_duckdb(ctx: DeploymentContext, sql: str, known: hiding.Hiding | None = 
     columns = None
     if known:
         hiding.find_named(sql, Engine.DUCKDB, known)  # which refuses what would show hidden columns
-        columns = {table: shown.columns for table, shown in known.tables.items() if isinstance(shown, Shown)}
+        columns = {
+            table: columns_of_table.columns
+            for table, columns_of_table in known.tables.items()
+            if isinstance(columns_of_table, Shown)
+        }
     region = {"AWS_REGION": ctx.region, "AWS_DEFAULT_REGION": ctx.region}
     with target.set_environment({**os.environ, **region}):
         return f"database {lake.database}, on this machine", duckdb.query(lake, sql, columns)

@@ -62,9 +62,11 @@ def query(ctx: DeploymentContext, sql: str, asker: Asker) -> tuple[str, Answer]:
 def list_hidden(sql: str, tables: Mapping[str, ShownColumns]) -> dict[str, dict[str, str]]:
     """Return the hidden columns of the tables whose names are in the SELECT. Snowflake itself hides them."""
     names = {node.name.lower() for node in sqlglot.parse_one(sql, dialect="snowflake").find_all(exp.Table)}
-    return {
-        table: shown.hidden for table, shown in tables.items() if table in names and isinstance(shown, Shown)
-    }
+    hidden: dict[str, dict[str, str]] = {}
+    for table, columns in tables.items():
+        if table in names and isinstance(columns, Shown):
+            hidden[table] = columns.hidden
+    return hidden
 
 
 def _log_in(ctx: DeploymentContext, secret: str, role: str, schema: str) -> Snowflake:

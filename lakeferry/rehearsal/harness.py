@@ -149,12 +149,12 @@ class Project:
             )
         return process.stdout
 
-    def run(self, words: str, code: int | None = 0) -> dict[str, Any]:
+    def run(self, words: str, *more: str, code: int | None = 0) -> dict[str, Any]:
         """Run a command with --json and return its document.
 
         Raises CheckFailed if it ends with another code; None takes any.
         """
-        process = self._start(words)
+        process = self._start(words, *more)
         return self._document(process, words, code)
 
     def interrupt(self, words: str, begun: Callable[[], object], code: int) -> dict[str, Any]:
@@ -168,9 +168,9 @@ class Project:
         """Run a command on a terminal, as the function `talk` does."""
         return talk([*words.split(), *self._stage()], self._build_environment(), answers, self.root)
 
-    def _start(self, words: str) -> subprocess.Popen[str]:
+    def _start(self, words: str, *more: str) -> subprocess.Popen[str]:
         return subprocess.Popen(
-            self._build_command(words, "--json"), cwd=self.root, env=self._build_environment(),
+            self._build_command(words, *more, "--json"), cwd=self.root, env=self._build_environment(),
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
             start_new_session=True,
         )  # fmt: skip

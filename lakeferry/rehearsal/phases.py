@@ -74,6 +74,7 @@ PHASES: Final = (
             Step(Claim.NEW_ROWS, tables.new_rows),
             Step(Claim.SAME_ROWS, tables.same_rows),
             Step(Claim.NAMED_QUERIES, queries.run_named_queries),
+            Step(Claim.QUERIED, queries.query_hides_columns),
         ),
     ),
     PlannedPhase(

@@ -22,6 +22,7 @@ class Claim(StrEnum):
     NEW_ROWS = "Snowflake shows new rows after its refresh"
     SAME_ROWS = "the same question gives the same rows everywhere"
     NAMED_QUERIES = "Athena's named queries run"
+    QUERIED = "query shows a table without its hidden columns"
     DOCTOR = "doctor finds nothing wrong"
     BROKEN_TRUST = "doctor names a broken handshake"
     MONITORING = "monitoring measures every hop"
@@ -51,6 +52,7 @@ NOT_ASKED: Final[Mapping[Claim, str]] = {
     Claim.SAME_ROWS: "a query of Athena writes its result to the bucket, and one of Snowflake starts "
     "a warehouse",
     Claim.NAMED_QUERIES: "a query of Athena writes its result to the bucket",
+    Claim.QUERIED: "a query of Athena writes its result to the bucket",
     Claim.BROKEN_TRUST: "it changes the trust of a role",
     Claim.AGGREGATES: "a query of Athena writes its result to the bucket",
     Claim.NOT_TWICE: "it starts a run",
@@ -113,6 +115,7 @@ _ABSENT: Final[Mapping[Claim, Absent]] = {
     Claim.NEW_ROWS: explain_no_snowflake,
     Claim.SAME_ROWS: explain_no_tables,
     Claim.NAMED_QUERIES: explain_no_table_in_glue,
+    Claim.QUERIED: explain_no_table_in_glue,
     Claim.BROKEN_TRUST: explain_no_trust,
     Claim.MONITORING: explain_no_tables,
     Claim.PUBLISHED: explain_no_exports,

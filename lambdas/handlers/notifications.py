@@ -12,8 +12,8 @@ from botocore.config import Config
 from lambdas import contract
 from lambdas.handlers.runtime import LambdaContext, entry_point, get_client
 from lambdas.notifications import errors as notification_errors
-from lambdas.notifications.mail_links import Links
 from lambdas.notifications.announcement import Announcer
+from lambdas.notifications.mail_links import Links
 from lambdas.notifications.mailer import LinkSigner, Notifier
 from lambdas.notifications.outcome import ExportSettings
 from lambdas.notifications.post import Post

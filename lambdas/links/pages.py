@@ -13,6 +13,8 @@ from typing import Any, Final
 
 import attrs
 
+from lambdas.notifications import message
+
 _STYLE: Final = (
     "body{font:1rem/1.5 system-ui,sans-serif;max-width:36rem;margin:0 auto;padding:1rem;color:#1a1a1a;"
     "background:#fff;overflow-wrap:anywhere}h1{font-size:1.25rem}li{margin:0 0 1rem}"
@@ -91,17 +93,13 @@ def _list_lines(offer: Offer) -> Iterator[str]:
     for number, file in enumerate(offer.files):
         yield (
             f'<li><button name="file" value="{number}">Download {escape(file.name)}<br>'
-            f"<small>{format_size(file.size)}</small></button></li>"
+            f"<small>{message.format_size(file.size)}</small></button></li>"
         )
     yield "</ul></form>"
     yield (
         f"<p><small>This link is yours, and works until {escape(offer.until)}. Downloads are recorded. "
         "Please don't forward it.</small></p>"
     )
-
-
-def format_size(size: int) -> str:
-    return f"{size / 1_000_000:,.1f} MB" if size >= 100_000 else f"{size / 1000:,.1f} kB"
 
 
 def _render(status: int, title: str, lines: Iterator[str] | list[str], origin: str = "") -> Response:

@@ -81,6 +81,7 @@ def describe_window(project: str, stage: str, links: Links, news: RunOutcome, fa
     files = message.select_files(manifest)
     failed = [check for check in manifest.get("checks") or [] if message.has_failed(check)]
     notes = [_quote(note) for note in manifest.get("notes") or []]
+    summary = [_quote(line).rstrip(".") for line in message.list_summary(news, facts)]
     generation = int(manifest["generation"])
     run_id = message.to_one_line(manifest["run_id"])
     return {
@@ -91,7 +92,7 @@ def describe_window(project: str, stage: str, links: Links, news: RunOutcome, fa
         "export": news.export,
         "title": _quote(facts.title),
         "state": news.state,
-        "text": " ".join(f"{_quote(line).rstrip('.')}." for line in message.list_summary(news, facts)),
+        "text": " ".join(f"{line}." for line in summary),
         "window": {
             "label": _quote(window["label"]),
             "start": _format_instant(window["start"], window["zone"]),

@@ -1,4 +1,4 @@
-"""Addresses in mails: of files and pages in the AWS console, and links that open for one recipient."""
+"""Links in mails: to files and pages in the AWS console, and those that open for one recipient."""
 
 from __future__ import annotations
 

@@ -100,7 +100,7 @@ class Addressee:
     @property
     def marker(self) -> str:
         """Return the name of the marker, which is unique in a window."""
-        return f"recipient-{self.recipient}" if self.recipient else self.audience
+        return contract.name_recipient_marker(self.recipient) if self.recipient else self.audience
 
     def gets(self, state: str, export: ExportSettings) -> bool:
         """Return whether there is a mail of this state for the addressee."""

@@ -29,6 +29,11 @@ _WHAT: Final = {
     _COMPLAINT: "was reported as spam",
     _REJECT: "was not sent: SES found a virus in it",
 }
+_PERMANENT: Final = "Permanent"
+_IF_IT_REPEATS: Final = (
+    "Nothing, if it happens once: the recipient's server may be busy, or the mailbox full. Ask the recipient "
+    "if it happens again."
+)
 _TO_DO: Final = {
     _BOUNCE: "Correct the address in recipients of the export, or remove it, and deploy. SES stops sending "
     "to an address that does not exist, and the account's reputation suffers from each further mail.",
@@ -83,7 +88,14 @@ def _list_lines(kind: str, export: str, detail: Mapping[str, Any]) -> Iterator[s
         yield f"Subject: {message.quote_line(subject)}"
     if why := _explain(detail):
         yield f"Why: {message.quote_line(why)}"
-    yield f"What to do: {_TO_DO[kind]}"
+    yield f"What to do: {_advise(kind, detail)}"
+
+
+def _advise(kind: str, detail: Mapping[str, Any]) -> str:
+    """Return what to do. SES calls a bounce permanent if the address will not accept later mails either."""
+    if kind == _BOUNCE and (detail.get("bounce") or {}).get("bounceType") != _PERMANENT:
+        return _IF_IT_REPEATS
+    return _TO_DO[kind]
 
 
 def _list_addresses(detail: Mapping[str, Any]) -> list[str]:

@@ -90,7 +90,7 @@ class LinkKey:
     def revoke(self, context: RotationContext, keys: Sequence[str]) -> None:
         ring = _read_keys(context.current)
         kept = tuple(replaced for replaced in ring.replaced if identify_key(replaced.key) not in keys)
-        context.versions.replace_current(_build_fields(ring.current, kept))
+        context.versions.replace_current(_build_fields(ring.current, kept), context.current.id)
 
     def list_live_keys(self, context: RotationContext) -> list[LiveKey]:
         keys = _read_keys(context.current)

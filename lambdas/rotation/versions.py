@@ -42,6 +42,8 @@ PENDING_LIFE: Final = DAY
 PENDING: Final = "AWSPENDING"
 _STAGES: Final = frozenset({CURRENT, PREVIOUS, PENDING})
 _TIME_LABEL: Final = "LAKEFERRY-SINCE-"
+#: The beginning of the label of a version that is about to become current without a rotation.
+_REPLACING: Final = "LAKEFERRY-REPLACING-"
 _MISSING: Final = "ResourceNotFoundException"
 _RATE: Final = re.compile(r"rate\((\d+) (hour|day)s?\)")
 _SECONDS: Final = {"hour": 3600.0, "day": DAY}
@@ -157,13 +159,25 @@ class SecretVersions:
                 **extra,
             )
 
-    def replace_current(self, fields: Fields) -> None:
-        """Write a new version, and make it current. Raises Refused if nothing was written."""
+    def replace_current(self, fields: Fields, replaced: str) -> None:
+        """Write a new version, and make it current instead of `replaced`, which the caller read.
+
+        Raises Refused if a third one is current. The new version then has no label, and AWS removes it.
+        """
         text = json.dumps(reveal_fields(fields), sort_keys=True)
+        token = str(uuid.uuid4())
+        label = f"{_REPLACING}{token}"
         with self._translate_errors("storing the new value of", rotation_errors.NOT_STORED):
             self.client.put_secret_value(
-                SecretId=self.secret_id, SecretString=text, ClientRequestToken=str(uuid.uuid4())
+                SecretId=self.secret_id,
+                ClientRequestToken=token,
+                SecretString=text,
+                VersionStages=[label],
             )
+        try:
+            self.make_current(token, replaced)
+        finally:
+            self._remove_label(token, label)
 
     def make_current(self, token: str, replaced: str) -> None:
         """Make version `token` current instead of `replaced`, which the caller read.

@@ -138,7 +138,7 @@ class LakeFormation:
 
     def register(self, arn: str, role_arn: str) -> None:
         """Raises Refused."""
-        if any(_overlap(f"{arn}/", f"{other}/") for other in self.locations):
+        if any(_overlap(f"{arn}/", f"{location}/") for location in self.locations):
             raise Refused("AlreadyExistsException", f"Resource {arn} is already registered")
         self.locations[arn] = role_arn
 

@@ -1,6 +1,6 @@
-"""Service Quotas, as far as it is simulated: ListServiceQuotas, with the quotas of Glue that an account has
-before an increase (AWS General Reference, "AWS Glue endpoints and quotas"). Stock MiniStack has no such
-service. The quotas are only listed: no run is refused because of them.
+"""Service Quotas, as far as it is simulated: ListServiceQuotas, with two quotas of Glue. Their values are
+examples: AWS has others in each region. Stock MiniStack has no such service. The quotas are only listed: no
+run is refused because of them.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ PERSONAL = {"stock_trades": {"account", "userid"}, "stock_trades_with_totals": {
 UNSEEN = {"key", "$$headers", "$$raw-key", "$$raw-value"}
 
 
-def with_people(plan, **changed):
+def let_people_in(plan, **changed):
     deployment = plan.deployment
     aws = attrs.evolve(deployment.aws, lake_formation=True, athena_readers=READERS)
     snowflake = attrs.evolve(
@@ -30,18 +30,18 @@ def with_people(plan, **changed):
 
 @pytest.fixture(scope="module")
 def people(dev, tmp_path_factory):
-    assembly = synthesise(with_people(dev.plan), tmp_path_factory.mktemp("people"))
+    assembly = synthesise(let_people_in(dev.plan), tmp_path_factory.mktemp("people"))
     assert assembly.failure == ""
     return assembly
 
 
-def of_kind(assembly, kind):
+def list_kind(assembly, kind):
     name = "".join(word.title() for word in kind.split("_"))
     return list(assembly.resources(f"Custom::Lakeferry{name}", "snowflake").values())
 
 
 def test_each_view_leaves_out_what_is_personal(people):
-    views = of_kind(people, "snowflake_view")
+    views = list_kind(people, "snowflake_view")
     assert len(views) == len(PERSONAL)
     for view in views:
         hidden = PERSONAL[view["name"].lower()] | UNSEEN
@@ -50,7 +50,7 @@ def test_each_view_leaves_out_what_is_personal(people):
 
 
 def test_the_people_s_role_has_views_only_and_the_raw_role_has_no_member(people):
-    grants = of_kind(people, "snowflake_grant")
+    grants = list_kind(people, "snowflake_grant")
     roles = {json.dumps(grant["name"]) for grant in grants if grant["on"] == "ROLE"}
     assert not any("RawRole" in role for role in roles)
     of_people = [grant for grant in grants if "PeopleRole" in json.dumps(grant.get("to_role", ""))]
@@ -65,7 +65,7 @@ def test_the_people_s_role_has_views_only_and_the_raw_role_has_no_member(people)
 
 
 def test_those_in_the_file_get_the_people_s_role(people):
-    named = [grant for grant in of_kind(people, "snowflake_grant") if grant.get("named_by")]
+    named = [grant for grant in list_kind(people, "snowflake_grant") if grant.get("named_by")]
     assert all("PeopleRole" in json.dumps(grant["name"]) for grant in named)
     assert {(grant.get("to_user"), grant.get("to_role"), grant["named_by"]) for grant in named} == {
         ("anna", None, "snowflake.grant_to_users"),
@@ -118,12 +118,12 @@ def test_a_deployment_without_readers_registers_nothing(dev):
     ],
 )
 def test_readers_that_could_see_all_are_refused(dev, changed, words):
-    plan = with_people(dev.plan, **changed)
+    plan = let_people_in(dev.plan, **changed)
     found = list(people_rules.people_in_athena_see_columns_only(plan.deployment, plan.sources))
     assert [key for key, _ in found] == ["aws.athena_readers"]
     assert words in found[0][1]
 
 
 def test_readers_of_a_deployment_with_lake_formation_are_accepted(dev):
-    plan = with_people(dev.plan)
+    plan = let_people_in(dev.plan)
     assert list(people_rules.people_in_athena_see_columns_only(plan.deployment, plan.sources)) == []

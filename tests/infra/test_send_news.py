@@ -16,8 +16,8 @@ from dev.docs import samples
 from lakeferry.local.bootstrap import ROOT
 from lambdas import contract
 from lambdas.notifications import outcome
-from lambdas.notifications.mail_links import Links
 from lambdas.notifications.announcement import Announcer
+from lambdas.notifications.mail_links import Links
 from lambdas.shared.event_bus import EventBus
 from lambdas.shared.log import open_log
 from lambdas.shared.s3 import Objects

@@ -51,9 +51,8 @@ def list_statements(assembly, begins):
 
 def test_only_engineers_subscribe_to_a_topic(mailed):
     assert len(find(mailed, "AWS::SNS::Topic")) == 1
-    assert {found["Endpoint"] for found in find(mailed, "AWS::SNS::Subscription")} == {
-        "engineers@example.com"
-    }
+    subscriptions = find(mailed, "AWS::SNS::Subscription")
+    assert {subscription["Endpoint"] for subscription in subscriptions} == {"engineers@example.com"}
 
 
 def test_the_function_may_send_from_one_address_only(mailed):

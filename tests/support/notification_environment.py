@@ -1,5 +1,5 @@
-"""A bucket, topics and an event bus in memory that can fail or kill their caller at any call, and runs of exports to
-report.
+"""A bucket, topics and an event bus in memory that can fail or kill their caller at any call, and runs of
+exports to report.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from botocore.exceptions import ClientError, ConnectTimeoutError, ReadTimeoutErr
 
 from dev.docs import samples
 from lambdas.contract import RECIPIENT
-from lambdas.notifications.mail_links import Links
 from lambdas.notifications.announcement import Announcer
+from lambdas.notifications.mail_links import Links
 from lambdas.notifications.mailer import Notifier
 from lambdas.notifications.outcome import ExportSettings
 from lambdas.shared.event_bus import EventBus

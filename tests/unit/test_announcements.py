@@ -25,6 +25,8 @@ from tests.support.notification_environment import (
 
 RUN = "20261116T060009Z-5a0c9e12"
 
+CONSOLE = "https://eu-west-1.console.aws.amazon.com"
+
 
 def manifest(**changed):
     return samples.manifests()[0] | changed
@@ -81,8 +83,7 @@ def test_an_event_says_what_was_published():
                 "key": data["key"],
                 "size": data["size"],
                 "sha256": data["sha256"],
-                "url": "https://eu-west-1.console.aws.amazon.com/s3/object/lake-bucket?region=eu-west-1&prefix="
-                + data["key"],
+                "url": f"{CONSOLE}/s3/object/lake-bucket?region=eu-west-1&prefix={data['key']}",
             }
         ],
         "files_left_out": 0,

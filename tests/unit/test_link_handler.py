@@ -1,4 +1,4 @@
-"""The function that opens links with boto3's clients and an embedded AWS: its bucket, its key, real downloads."""
+"""The function that opens links, with boto3 and an embedded AWS: its bucket, its key, real downloads."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from lambdas.handlers import rotation
 from lambdas.rotation import errors as rotation_errors
 from lambdas.rotation.versions import DAY, Policy
 from lambdas.shared.clock import Deadline
-from lambdas.shared.errors import LakeferryError
+from lambdas.shared.errors import LakeferryError, Refused
 from lambdas.shared.http import Session
 from lambdas.shared.link_tokens import BadLink, Link, parse_keys
 from lambdas.shared.log import open_log
@@ -121,6 +121,28 @@ def test_a_rotation_that_began_before_a_revocation_brings_no_key_back():
         vault.step("finishSecret", version)
     assert raised.value.kind is rotation_errors.DISCARDED
     assert vault.keys.replaced == ()
+
+
+def test_a_revocation_does_not_undo_a_rotation_that_ends_at_the_same_time():
+    """Another version becomes current between the read and the write of a revocation."""
+    vault = Vault()
+    vault.rotate()
+    newer = json.dumps({"linkKey": "n" * 64})
+
+    def rotate_before_write(operation, call):
+        if operation == "PutSecretValue":
+            vault.secrets._on_call = lambda _, plain: plain()
+            vault.secrets.put_secret_value(SecretId=NAME, ClientRequestToken="newer", SecretString=newer)
+        return call()
+
+    vault.secrets._on_call = rotate_before_write
+    with pytest.raises(Refused) as refused:
+        vault.function.revoke(NAME)
+    assert refused.value.kind is rotation_errors.NOT_MOVED
+    assert vault.keys.current.reveal() == "n" * 64
+    assert not [
+        label for label in vault.secrets.all[NAME].labels() if label.startswith("LAKEFERRY-REPLACING")
+    ]
 
 
 def test_nothing_that_is_logged_has_a_key():

@@ -119,7 +119,12 @@ def test_a_token_that_is_too_long_is_not_read():
 
 @pytest.mark.parametrize(
     "fields",
-    [{}, {"linkKey": "short"}, {"linkKey": "k" * 64, "replacedKeys": "no list"}, {"linkKey": "k" * 64, "replacedKeys": "[1]"}],
+    [
+        {},
+        {"linkKey": "short"},
+        {"linkKey": "k" * 64, "replacedKeys": "no list"},
+        {"linkKey": "k" * 64, "replacedKeys": "[1]"},
+    ],
 )  # fmt: skip
 def test_a_secret_without_keys_is_named_and_not_shown(fields):
     with pytest.raises(LakeferryError) as raised:

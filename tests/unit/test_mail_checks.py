@@ -8,16 +8,19 @@ import pytest
 from config.deployments import deployment_file
 from config.exports.check import NOT_JUDGED
 from lakeferry.deployment.context import DeploymentContext
-from lakeferry.health import mail
+from lakeferry.health import doctor, mail
 from lakeferry.health.model import Result
 from tests.support import shipped
 
 
-def look(lake_aws, sender="exports@mails.example.com", table=True):
-    added = f'[mail]\nsender = "{sender}"\n\n[alerts]' if table else "[alerts]"
-    text = shipped.read("dev").replace("[alerts]", added, 1)
-    loaded = deployment_file.parse(text, name="dev.toml", judge=NOT_JUDGED)
-    return {check.name: check for check in mail.look(DeploymentContext(loaded))}
+def build_context(table):
+    text = shipped.read("dev").replace("[alerts]", f"{table}\n[alerts]", 1)
+    return DeploymentContext(deployment_file.parse(text, name="dev.toml", judge=NOT_JUDGED))
+
+
+def look(lake_aws, sender="exports@mails.example.com"):
+    ctx = build_context(f'[mail]\nsender = "{sender}"\n')
+    return {check.name: check for check in mail.look(ctx)}
 
 
 @pytest.fixture
@@ -30,8 +33,10 @@ def sandbox():
     ses.put_account_details(ProductionAccessEnabled=True, **details)
 
 
-def test_a_file_without_mail_is_not_checked(lake_aws):
-    assert look(lake_aws, table=False) == {}
+@pytest.mark.parametrize("table", ["", '[mail]\nsender = "exports@example.com"\n'])
+def test_the_group_is_shown_for_a_file_with_mail_only(lake_aws, table):
+    groups = {probe.group for probe in doctor.list_probes(build_context(table))}
+    assert (mail.GROUP in groups) == bool(table)
 
 
 def test_an_identity_that_is_missing_is_named(lake_aws):

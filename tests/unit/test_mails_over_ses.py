@@ -1,4 +1,4 @@
-"""Mails over SES: what they look like, that each recipient gets one, and what becomes of those that bounce."""
+"""Mails over SES: what they look like, that each recipient gets one, and what happens if one bounces."""
 
 from __future__ import annotations
 
@@ -284,6 +284,17 @@ def test_engineers_get_one_mail_about_a_bounce_with_the_address_that_logs_hide()
         assert fact in body
     assert "ann@" not in env.log.getvalue()
     assert "a…@example.com" in env.log.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("bounce_type", "advice"),
+    [("Permanent", "Correct the address"), ("Transient", "Nothing, if it happens once")],
+)
+def test_the_advice_about_a_bounce_depends_on_whether_it_will_happen_again(bounce_type, advice):
+    env = NotificationEnvironment()
+    report(env, undelivered("Bounce", bounce=BOUNCE | {"bounceType": bounce_type}))
+    ((_, _, body),) = env.topics.mails
+    assert f"What to do: {advice}" in body
 
 
 def test_a_complaint_and_a_rejection_are_reported():

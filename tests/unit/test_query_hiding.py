@@ -28,7 +28,8 @@ def engine():
     connection.execute('CREATE SCHEMA "lkc-1"; CREATE SCHEMA aggregates')
     for place in ("main", '"lkc-1"'):
         connection.execute(
-            f"CREATE TABLE {place}.trades AS SELECT 1 AS price, '{SECRET}' AS userid, '{SECRET}' AS \"$$raw-value\""
+            f"CREATE TABLE {place}.trades AS "
+            f"SELECT 1 AS price, '{SECRET}' AS userid, '{SECRET}' AS \"$$raw-value\""
         )
         connection.execute(f"CREATE TABLE {place}.orders AS SELECT 1 AS n, '{SECRET}' AS email")
     connection.execute("CREATE TABLE aggregates.daily AS SELECT 7 AS n")

@@ -454,4 +454,5 @@ def test_lakeferry_query_hides_fields_in_duckdb_unless_raw(sight):
 
 
 def _to_text(rows):
-    return str([[cell.hex() if isinstance(cell, bytes) else cell for cell in row] for row in rows])
+    cells = [cell for row in rows for cell in row]
+    return str([cell.hex() if isinstance(cell, bytes) else cell for cell in cells])

@@ -17,9 +17,9 @@ from config.deployments.lineage import DIALECT
 from lakeferry.deployment import stacks
 from lakeferry.rehearsal import existing
 from lakeferry.rehearsal.harness import Check, Harness, NotApplicable, Result, require, wait_until
+from lakeferry.verification.claims import Claim
 from lambdas.confluent.rest_client import build_path, get_path, get_text
 
-_EDITED: Final = "an edited Flink statement goes on where its old text stopped"
 _REFUSED: Final = "an edit that Flink refuses changes nothing"
 #: A condition that each record meets, and one that Flink's planner refuses: the text is valid SQL.
 _ALWAYS: Final = "\nWHERE TRUE"
@@ -55,11 +55,11 @@ class Position:
 
 
 def edited_in_place(harness: Harness) -> list[Result]:
-    """Edit a statement, then edit it in a way that Flink refuses: its topic has each record once."""
+    """Edit a statement, then edit it in a way that Flink refuses: it writes as many records as it reads."""
     copier = _find_copier(harness)
     if copier is None:
         why = "no statement of the file can be edited in place and writes a record for each that it reads"
-        return [NotApplicable(_EDITED, why), NotApplicable(_REFUSED, why)]
+        return [NotApplicable(Claim.EDITED, why), NotApplicable(_REFUSED, why)]
     before = _find_position(harness, copier)
     copier.write_with(_ALWAYS)
     planned = harness.project.show("plan")
@@ -67,10 +67,12 @@ def edited_in_place(harness: Harness) -> list[Result]:
     harness.project.run("deploy --yes")
     edited = _let_flow(harness, copier)
     require(edited.statement != before.statement, f"{before.statement} still runs after the edit")
-    _require_each_once(before, edited)
+    _require_as_many(before, edited)
     new = edited.read - before.read
-    result = f"{copier.writes}: {before.read} records before the edit, {new} after it, each once"
-    return [Check(_EDITED, result, {"after": new}), _refuse(harness, copier, edited)]
+    result = (
+        f"{copier.writes}: {before.read} records before the edit; {new} read after it, and as many written"
+    )
+    return [Check(Claim.EDITED, result, {"after": new}), _refuse(harness, copier, edited)]
 
 
 def _refuse(harness: Harness, copier: Copier, before: Position) -> Check:
@@ -80,10 +82,11 @@ def _refuse(harness: Harness, copier: Copier, before: Position) -> Check:
     require(failed["code"] == "DEPLOY-FAILED", f"the refused edit says {failed['code']}: {failed['message']}")
     require("CFL-FLINK-FAILED" in failed["message"], f"the message has no reason: {failed['message']}")
     after = _let_flow(harness, copier)
-    _require_each_once(before, after)
+    _require_as_many(before, after)
     changes = harness.project.run("plan --check")["changes"]
     require(changes == [], f"after the refused edit, plan shows {changes}")
-    return Check(_REFUSED, f"{copier.writes}: {after.read - before.read} records after it, each once")
+    new = after.read - before.read
+    return Check(_REFUSED, f"{copier.writes}: {new} records read after it, and as many written")
 
 
 def _find_copier(harness: Harness) -> Copier | None:
@@ -146,7 +149,7 @@ def _find_running(harness: Harness, copier: Copier) -> tuple[str, int] | None:
     return found[0] if len(found) == 1 else None
 
 
-def _require_each_once(before: Position, after: Position) -> None:
+def _require_as_many(before: Position, after: Position) -> None:
     read = after.read - before.read
     written = after.written - before.written
     require(read > 0, f"{after.statement} read nothing after the change")

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import json
-from typing import Final
 
 from config.exports.windows import Window, find_next_window, find_window
 from lakeferry.rehearsal.harness import Check, Harness, NotApplicable, Result, require
 from lakeferry.rehearsal.subject import Due
-
-_BACKFILLED: Final = "one command writes past windows, and again it writes nothing"
+from lakeferry.verification.claims import Claim
 
 
 def backfilled(harness: Harness) -> list[Result]:
@@ -20,7 +18,7 @@ def backfilled(harness: Harness) -> list[Result]:
     due = next((due for due in harness.plan.dues if due.window != _find_first(due)), None)
     if due is None:
         why = "no topic has events of windows before the one that is rehearsed"
-        return [NotApplicable(_BACKFILLED, why)]
+        return [NotApplicable(Claim.BACKFILLED, why)]
     name = due.export.contract
     labels = [window.label for window in _list_windows(due)]
     command = f"export backfill {name} --windows {labels[0]}..{labels[-1]}"
@@ -31,7 +29,7 @@ def backfilled(harness: Harness) -> list[Result]:
     require(_read_generations(harness, due) == generations, f"{command} published something twice")
     require(again["runs"] == [], f"{command} started a run although nothing was missing")
     result = f"{name} {labels[0]}..{labels[-1]}: {len(labels)} windows by one command, then none"
-    return [Check(_BACKFILLED, result, {"windows": len(labels)})]
+    return [Check(Claim.BACKFILLED, result, {"windows": len(labels)})]
 
 
 def _find_first(due: Due) -> Window:

@@ -1,10 +1,11 @@
-"""Check Athena's queries: those that are saved for each table, as their readers run them."""
+"""Check queries: those that Athena has saved for each table, and those of `lakeferry query`."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
+from config.deployments.shown_columns import Shown, find_shown_columns
 from lakeferry.rehearsal.harness import (
     Check,
     CheckFailed,
@@ -14,21 +15,49 @@ from lakeferry.rehearsal.harness import (
     require,
     wait_until,
 )
+from lakeferry.verification.claims import Claim
+
+#: The engines of `lakeferry query` that read the tables in Glue.
+_ENGINES: Final = ("athena", "duckdb")
 
 
 def run_named_queries(harness: Harness) -> list[Result]:
     ran = _run_named_queries(harness, of_aggregates=False)
     seen = f"{len(ran)} queries: {', '.join(ran)}"
-    return [Check("Athena's named queries run", seen, {"queries": len(ran)})]
+    return [Check(Claim.NAMED_QUERIES, seen, {"queries": len(ran)})]
+
+
+def query_hides_columns(harness: Harness) -> list[Result]:
+    """Read the first rows of a table with `lakeferry query`: no hidden column is among them."""
+    found = _find_table(harness)
+    if found is None:
+        return [NotApplicable(Claim.QUERIED, "people may see no table of the file in Glue")]
+    table, hidden = found
+    for engine in _ENGINES:
+        text = f'SELECT * FROM "{table}" LIMIT 3'  # noqa: S608
+        answer = harness.project.run(f"query --engine {engine}", text)
+        seen = {column.lower() for column in answer["columns"]} & hidden
+        require(not seen, f"query with {engine} shows {', '.join(sorted(seen))} of {table}")
+        require(answer["rows"], f"query with {engine} shows no row of {table}")
+    result = f"{table} with {' and '.join(_ENGINES)}, without {', '.join(sorted(hidden))}"
+    return [Check(Claim.QUERIED, result, {"hidden": len(hidden)})]
+
+
+def _find_table(harness: Harness) -> tuple[str, set[str]] | None:
+    """Return a table with rows of which people may see a part, and the columns that they may not see."""
+    for topic in harness.deployment.tables_in_glue:
+        shown = find_shown_columns(topic, harness.ctx.loaded.sources, harness.deployment)
+        if isinstance(shown, Shown) and harness.read_topic(topic.name).records:
+            return topic.table, {column.lower() for column in shown.hidden}
+    return None
 
 
 def run_queries_of_aggregates(harness: Harness) -> list[Result]:
     """Run the named queries on tables of aggregates, which exports have written by now."""
-    claim = "Athena's named queries run on aggregates"
     ran = _run_named_queries(harness, of_aggregates=True)
     if not ran:
-        return [NotApplicable(claim, "no export of the file keeps its aggregates as a table")]
-    return [Check(claim, f"{len(ran)} queries: {', '.join(ran)}", {"queries": len(ran)})]
+        return [NotApplicable(Claim.AGGREGATES, "no export of the file keeps its aggregates as a table")]
+    return [Check(Claim.AGGREGATES, f"{len(ran)} queries: {', '.join(ran)}", {"queries": len(ran)})]
 
 
 def _run_named_queries(harness: Harness, *, of_aggregates: bool) -> list[str]:

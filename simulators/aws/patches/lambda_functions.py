@@ -227,7 +227,8 @@ def _record_metrics(line: str) -> None:
     try:
         entry = json.loads(line[line.index("{") :])
         directives = entry["_aws"]["CloudWatchMetrics"]
-        for directive, metric in ((each, metric) for each in directives for metric in each["Metrics"]):
+        metrics = [(directive, metric) for directive in directives for metric in directive["Metrics"]]
+        for directive, metric in metrics:
             for names in directive["Dimensions"]:
                 dimensions = {name: str(entry[name]) for name in names}
                 import_ministack("services.cloudwatch").record_metric(

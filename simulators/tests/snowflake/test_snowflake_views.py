@@ -85,7 +85,10 @@ def test_the_definition_of_a_secure_view_is_for_its_owner(lake, person):
 def test_columns_are_described_to_who_may_select_them(lake, person):
     assert [row["name"] for row in person.rows("DESC VIEW D.SHOWN.THINGS")] == ["N"]
     person.refused("DESC ICEBERG TABLE D.S.THINGS", "002003")
-    columns = "SELECT TABLE_NAME, COLUMN_NAME FROM D.INFORMATION_SCHEMA.COLUMNS WHERE TABLE_SCHEMA IN ('S', 'SHOWN')"
+    columns = (
+        "SELECT TABLE_NAME, COLUMN_NAME FROM D.INFORMATION_SCHEMA.COLUMNS "
+        "WHERE TABLE_SCHEMA IN ('S', 'SHOWN')"
+    )
     assert person.rows(columns) == [{"TABLE_NAME": "THINGS", "COLUMN_NAME": "N"}]
     assert len(lake.admin.rows(columns)) > 2, "the table has more"
 
