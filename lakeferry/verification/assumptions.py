@@ -62,7 +62,7 @@ def _explain_not_asked(ctx: DeploymentContext, name: str) -> str:
         return explain_no_confluent(ctx.deployment)
     if name.startswith("snowflake-"):
         return explain_no_snowflake(ctx.deployment)
-    return explain_no_table_in_glue(ctx.deployment) if name == "glue-table-parameters" else ""
+    return explain_no_table_in_glue(ctx.deployment) if name.startswith("glue-table-") else ""
 
 
 def _compare(ctx: DeploymentContext, assumption: Assumption) -> Answer:
@@ -123,13 +123,23 @@ def _ask_for_schedule(ctx: DeploymentContext) -> str:
     return _read_refusal(ctx.client("scheduler").get_schedule, Name=_NOTHING)
 
 
-def _ask_for_parameters(ctx: DeploymentContext) -> str:
+def _read_entry(ctx: DeploymentContext) -> dict[str, Any]:
+    """Return the entry of the file's first table in Glue."""
     topic = ctx.deployment.tables_in_glue[0]
-    entry = ctx.client("glue").get_table(DatabaseName=find_database(ctx), Name=topic.table)["Table"]
-    parameters = entry.get("Parameters", {})
+    found = ctx.client("glue").get_table(DatabaseName=find_database(ctx), Name=topic.table)
+    return dict(found["Table"])
+
+
+def _ask_for_parameters(ctx: DeploymentContext) -> str:
+    parameters = _read_entry(ctx).get("Parameters", {})
     location = str(parameters.get("metadata_location", ""))
     shape = "*.metadata.json" if location.endswith(".metadata.json") else location or "none"
     return f"table_type {parameters.get('table_type', 'none').upper()}, metadata_location {shape}"
+
+
+def _ask_for_columns(ctx: DeploymentContext) -> str:
+    described = _read_entry(ctx).get("StorageDescriptor", {})
+    return "columns" if described.get("Columns") else "no columns"
 
 
 def _ask_for_environment(ctx: DeploymentContext) -> str:
@@ -174,6 +184,7 @@ CALLS: Final[Mapping[str, Callable[[DeploymentContext], str]]] = {
     "log-group-missing": _ask_for_log_group,
     "schedule-missing": _ask_for_schedule,
     "glue-table-parameters": _ask_for_parameters,
+    "glue-table-columns": _ask_for_columns,
     "confluent-missing-environment": _ask_for_environment,
     "confluent-missing-cluster": _ask_for_cluster,
     "snowflake-missing-volume": _ask_for_volume,

@@ -23,6 +23,7 @@ from tests.support.aws_clients import Clients, error_of
 from tests.support.command import Clone
 from tests.support.deployment_kit import Newcomer
 from tests.support.regulated_account import OTHERS, RegulatedAccount
+from tests.support.waiting import until
 
 pytestmark = [pytest.mark.deep, pytest.mark.timeout(3000)]
 STAGE = "test"
@@ -37,6 +38,13 @@ class Team(Newcomer):
 
     simulators: SimulatedEnvironment
     account: RegulatedAccount
+    #: The ARN of a role that somebody else owns, and with which a person asks Athena.
+    person: str
+
+    @property
+    def reader(self):
+        """The line of the deployment file that names the person's role."""
+        return f'athena_readers = ["{self.person}"]'
 
     def call(self, *words, code=0):
         return super().call(*words, "--stage", self.stage, code=code)
@@ -69,6 +77,18 @@ class Team(Newcomer):
         listed = boto3.client("s3").list_objects_v2(Bucket=bucket, Prefix=prefix)
         return [item["Key"] for item in listed.get("Contents", [])]
 
+    def ask_as_person(self, text):
+        """Ask Athena with the person's role. Return the query once it has ended."""
+        athena = Clients(self.simulators.aws).assuming(self.person).client("athena")
+        workgroup = self.output("operations", "AthenaPeopleWorkgroup")
+        number = athena.start_query_execution(QueryString=text, WorkGroup=workgroup)["QueryExecutionId"]
+
+        def ended():
+            query = athena.get_query_execution(QueryExecutionId=number)["QueryExecution"]
+            return query if query["Status"]["State"] not in ("QUEUED", "RUNNING") else None
+
+        return until(ended, 120.0)
+
     def read_as(self, *statements):
         """Read the newest file with the login of a new role. Return AWS's error, or None."""
         clients = Clients(self.simulators.aws)
@@ -85,8 +105,10 @@ def team(tmp_path_factory):
     opened = environments.open_environment(name, time.time() - 3 * _DAY, flink=False)
     with opened as simulators, target.set_environment(simulators.variables):
         account = RegulatedAccount(simulators.aws, os.environ | simulators.variables)
-        made = Team(Clone(root), STAGE, simulators.variables, simulators, account)
-        made.file.write_text(account.describe(FILE.read_text()).replace("= 500", "= 30000"))
+        person = Clients(simulators.aws).new_role(("sts:GetCallerIdentity", "*"))
+        made = Team(Clone(root), STAGE, simulators.variables, simulators, account, person)
+        text = account.describe(FILE.read_text()).replace("= 500", "= 30000")
+        made.file.write_text(text.replace("[aws]", f"[aws]\n{made.reader}"))
         environments.prepare(made.ctx, simulators)
         yield made
 
@@ -128,6 +150,33 @@ def test_the_table_is_exported_and_read_with_the_key(team):
     assert team.list_files("data")
     assert team.read_as(("kms:Decrypt", team.account.keys["data"])) is None
     assert team.read_as() == "AccessDenied"
+
+
+def test_a_person_asks_athena_and_sees_what_is_not_personal(team):
+    clients = Clients(team.simulators.aws)
+    clients.iam.attach_role_policy(
+        RoleName=team.person.rpartition("/")[2], PolicyArn=team.output("operations", "AthenaPeoplePolicyArn")
+    )
+    database = team.output("confluent", "GlueDatabase")
+    table = f'"{database}"."stock_trades"'
+    price = team.ask_as_person(f"SELECT min(price) FROM {table}")
+    assert price["Status"]["State"] == "SUCCEEDED", price
+    everything = team.ask_as_person(f"SELECT * FROM {table} LIMIT 1")
+    assert everything["Status"]["State"] == "SUCCEEDED", everything
+    for column in ("account", "userid"):
+        refused = team.ask_as_person(f"SELECT {column} FROM {table}")
+        assert refused["Status"]["State"] == "FAILED", refused
+        assert column in refused["Status"]["StateChangeReason"]
+    found = (
+        clients.assuming(team.person)
+        .client("athena")
+        .get_query_results(QueryExecutionId=everything["QueryExecutionId"])["ResultSet"]["ResultSetMetadata"][
+            "ColumnInfo"
+        ]
+    )
+    names = {column["Name"] for column in found}
+    assert "price" in names
+    assert not names & {"account", "userid", "key", "$$raw-value"}
 
 
 def test_keys_rotate(team):
@@ -180,6 +229,7 @@ def guest(team):
     team.account.govern()
     made = attrs.evolve(team, stage="shared")
     text = team.file.read_text().replace('stage = "test"', 'stage = "shared"')
+    text = text.replace(team.reader, "")  # Only a bucket of the deployment can be registered.
     given = f'[aws]\nexisting_tableflow_bucket = "{TABLES}"\nexisting_lake_bucket = "{LAKE}"'
     made.file.write_text(text.replace("[aws]", given))
     return made

@@ -9,6 +9,8 @@ from __future__ import annotations
 from typing import Any
 
 from botocore.exceptions import ClientError
+from pyiceberg.catalog import glue as iceberg_glue
+from pyiceberg.table import Table
 
 from simulators.confluent.model import CatalogIntegration, TableflowTopic
 from simulators.confluent.organization import Organization
@@ -49,13 +51,9 @@ def sync(org: Organization, topic: TableflowTopic) -> None:
 def _put(org: Organization, topic: TableflowTopic, integration: CatalogIntegration) -> None:
     try:
         if org.lake:
-            location = org.lake.catalog.pointers[topic.key]
-            _put_table(
-                _assume_role(org, integration).client("glue"),
-                topic,
-                integration.database or topic.cluster,
-                location,
-            )
+            glue = _assume_role(org, integration).client("glue")
+            table = org.lake.catalog.load_table(topic.key)
+            _put_table(glue, topic.id, integration.database or topic.cluster, table)
     except LakeRefused as error:
         topic.synced[integration.id] = ("FAILED", str(error))
         integration.message = str(error)
@@ -66,24 +64,32 @@ def _put(org: Organization, topic: TableflowTopic, integration: CatalogIntegrati
     integration.last_sync = org.clock.now()
 
 
-def _put_table(glue: Any, topic: TableflowTopic, database: str, location: str) -> None:
+def _put_table(glue: Any, name: str, database: str, table: Table) -> None:
+    """Create or update the entry of a table in Glue.
+
+    Iceberg's own catalog for Glue writes the columns too. The vendor doesn't say what Tableflow writes; Lake
+    Formation can grant only columns that the entry has.
+    """
     try:
         call_or_refuse("Glue database", glue.create_database, DatabaseInput={"Name": database})
     except LakeRefused as error:
         if not str(error).endswith("AlreadyExistsException"):
             raise
-    table = {
-        "Name": topic.id,
+    entry = {
+        "Name": name,
         "TableType": "EXTERNAL_TABLE",
-        "Parameters": {"table_type": "ICEBERG", "metadata_location": location},
-        "StorageDescriptor": {"Location": topic.table_path},
+        "Parameters": {"table_type": "ICEBERG", "metadata_location": table.metadata_location},
+        "StorageDescriptor": {
+            "Columns": iceberg_glue._to_columns(table.metadata),
+            "Location": table.location(),
+        },
     }
     try:
-        glue.update_table(DatabaseName=database, TableInput=table)
+        glue.update_table(DatabaseName=database, TableInput=entry)
     except ClientError as error:
         if error.response["Error"]["Code"] != "EntityNotFoundException":
             raise LakeRefused(f"Glue table: {error.response['Error']['Code']}") from None
-        call_or_refuse("Glue table", glue.create_table, DatabaseName=database, TableInput=table)
+        call_or_refuse("Glue table", glue.create_table, DatabaseName=database, TableInput=entry)
 
 
 def _assume_role(org: Organization, integration: CatalogIntegration) -> Access:
