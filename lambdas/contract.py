@@ -92,7 +92,8 @@ LINKS: Final = "links"
 #: The days for which the longest link works, for the function that replaces their key.
 LINK_DAYS: Final = "LAKEFERRY_LINK_DAYS"
 #: The roles of files that mails and links show.
-DELIVERED_ROLES: Final = ("data", "parquet", "jsonl", "xlsx", "report")
+ROLES_WITH_ROWS: Final = ("data", "parquet", "jsonl", "xlsx")
+DELIVERED_ROLES: Final = (*ROLES_WITH_ROWS, "report")
 #: Number of links that opened nothing.
 LINKS_REFUSED: Final = "LinksRefused"
 #: NOTICES_PREFIX in a bucket of the deployment's own.

@@ -261,13 +261,16 @@ class ExportsStack(LakeferryStack):
             rule.add_target(target)
 
     def _may_notify(self) -> list[Statement]:
-        """Return what the function may do. It reads records and manifests, never files with rows."""
+        """Return what the function may do. It reads records and manifests, and of files with rows only those
+        that it attaches to mails.
+        """
         arn = self.lake.arn
         prefixes = self.lake.prefixes
         records = [f"{arn}/{prefixes.exports}/*/{part}/*" for part in ("runs", "manifests")]
         jobs = [build_own_arn(self, "glue", f"job/{job.name}") for job in self.jobs.values()]
         return [
             allow("ReadRecords", ["s3:GetObject"], records, why=ONE_PREFIX),
+            *self._may_attach_files(),
             allow(
                 "WriteMarkers",
                 ["s3:GetObject", "s3:PutObject"],
@@ -294,6 +297,18 @@ class ExportsStack(LakeferryStack):
             allow("SendAlarms", ["sns:Publish"], [self.alarms.topic.topic_arn]),
             allow("EncryptAlarms", ["kms:Decrypt", "kms:GenerateDataKey"], [self.alarms.key_arn]),
         ]
+
+    def _may_attach_files(self) -> list[Statement]:
+        if self.mail is None:
+            return []
+        sources = self.loaded.sources
+        folder = f"{self.lake.arn}/{self.lake.prefixes.exports}"
+        attached = [
+            f"{folder}/{export.contract}/data/*"
+            for export in self.deployment.exports
+            if sources.contract(export.contract, None).delivery.attach_up_to_kb
+        ]
+        return [allow("AttachFiles", ["s3:GetObject"], attached, why=ONE_PREFIX)] if attached else []
 
     def _may_send_mails(self) -> list[Statement]:
         if self.mail:

@@ -110,6 +110,30 @@ def formats_are_possible(contract: Contract) -> Iterator[Finding]:
             )
 
 
+def attached_files_have_nothing_personal(contract: Contract) -> Iterator[Finding]:
+    """With `delivery.attach_up_to_kb`, `delivery.attach_keeps` names each column with the treatment `keep`,
+    and no other. A mail can be forwarded, and can't be revoked.
+    """
+    delivery = contract.delivery
+    kept = [
+        column.name for column in contract.column if column.personal and column.personal.treatment == "keep"
+    ]
+    unnamed = [name for name in kept if name not in delivery.attach_keeps]
+    if delivery.attach_up_to_kb and unnamed:
+        yield (
+            "delivery.attach_up_to_kb",
+            f"the file keeps personal data in {', '.join(unnamed)}, and everybody to whom a mail is "
+            "forwarded can read it. If they may, name the columns as attach_keeps. Otherwise leave "
+            "attach_up_to_kb out, or give the columns another treatment",
+        )
+    for index, name in enumerate(delivery.attach_keeps):
+        if name not in kept:
+            yield (
+                f"delivery.attach_keeps[{index}]",
+                f"{name} is no column that keeps its values. Remove it",
+            )
+
+
 def fits(type_: str, text: str) -> bool:
     """Return whether `text` is a valid cell of the type.
 
@@ -323,7 +347,9 @@ RULES: tuple[Rule[Contract], ...] = (
     decimals_fit,
     allowed_values_fit,
     null_text_is_unambiguous,
+    attached_files_have_nothing_personal,
     formats_are_possible,
+    attached_files_have_nothing_personal,
     personal_is_complete,
     scanned_kinds_are_known,
     aggregate_is_complete,

@@ -96,6 +96,19 @@ class Delivery:
         "xlsx (a workbook of up to 1,048,575 rows, which needs dialect excel).",
         default=list,
     )
+    attach_up_to_kb: int = setting(
+        "Attach the files to the mail if together they have at most this many kilobytes; 0 attaches nothing. "
+        "Only mails over SES can have files ([mail] of the deployment file).",
+        default=0,
+        minimum=0,
+        maximum=5000,
+    )
+    attach_keeps: list[str] = setting(
+        "The columns with the treatment keep whose values everybody may read to whom a mail with the file is "
+        "forwarded. Without them, a contract with such a column can't have attach_up_to_kb.",
+        default=list,
+        form=NAME,
+    )
 
 
 @attrs.frozen

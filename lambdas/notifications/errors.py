@@ -6,6 +6,7 @@ from typing import Final
 
 from lambdas.shared.errors import ErrorKind
 
+ATTACHMENT: Final = ErrorKind("MAIL-ATTACHMENT")
 EVENT: Final = ErrorKind("MAIL-EVENT")
 NO_RECORD: Final = ErrorKind("MAIL-NO-RECORD")
 BUSY: Final = ErrorKind("MAIL-BUSY")

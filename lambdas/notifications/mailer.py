@@ -30,6 +30,7 @@ import cattrs
 from lambdas import contract
 from lambdas.notifications import errors as notification_errors
 from lambdas.notifications import message, outcome
+from lambdas.notifications.attachments import Attachment, read_attachments
 from lambdas.notifications.mail_links import Links, PersonalLinks
 from lambdas.notifications.message import Mail
 from lambdas.notifications.outcome import ExportSettings, RunOutcome
@@ -274,6 +275,8 @@ class Notifier:
     ) -> Mail:
         facts = outcome.gather_facts(self.objects, self.links.prefix, export, news, self.clock.time())
         if addressee.audience == RECIPIENTS:
+            if self.post:
+                facts = attrs.evolve(facts, attached=self._read_attachments(export, news))
             personal = None
             if addressee.recipient and self.signer and export.link_days:
                 personal = self.signer.open_for(export, addressee.recipient)
@@ -284,6 +287,13 @@ class Notifier:
         return message.compose_alarm(
             self.alarm_topic, news, state, facts, links=self.links, export=export, job_run=job_run
         )
+
+    def _read_attachments(self, export: ExportSettings, news: RunOutcome) -> tuple[Attachment, ...]:
+        shipped = outcome.read_contract(export.name)
+        if shipped is None or not news.has_file or not shipped.delivery.attach_up_to_kb:
+            return ()
+        files = message.select_files(news.document)
+        return read_attachments(self.objects, files, shipped.delivery.attach_up_to_kb)
 
     def _write(self, key: str, marker: Marker, over: str) -> str:
         """Overwrite the marker with the ETag `over`.

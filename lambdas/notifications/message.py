@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from decimal import Decimal
 from pathlib import PurePosixPath
@@ -20,6 +20,7 @@ import attrs
 
 from lambdas import contract
 from lambdas.notifications import outcome as states
+from lambdas.notifications.attachments import Attachment
 from lambdas.notifications.mail_links import Links, PersonalLinks
 from lambdas.notifications.outcome import ExportSettings, Facts, RunOutcome
 from lambdas.shared.redaction import redact
@@ -103,12 +104,14 @@ _FIRST: Final = {
 
 @attrs.frozen
 class Mail:
-    """A mail to an SNS topic; or, if `topic` is "", one over SES, which has a `page` of HTML too."""
+    """A mail to an SNS topic; or, if `topic` is "", one over SES, which has a `page` of HTML and
+    may have `attachments` too."""
 
     topic: str
     subject: str
     body: str
     page: str = ""
+    attachments: Sequence[Attachment] = ()
 
 
 def compose_notice(
@@ -122,7 +125,8 @@ def compose_notice(
 ) -> Mail:
     """Compose the mail to all recipients or, with `personal` links, to one of them."""
     lines = _trim_lines(_list_lines(news, state, facts, links, personal, by_sns=bool(topic)))
-    return Mail(topic, build_headline(news, state, facts), "\n".join(lines) + "\n")
+    body = "\n".join(lines) + "\n"
+    return Mail(topic, build_headline(news, state, facts), body, attachments=facts.attached)
 
 
 def build_headline(news: RunOutcome, state: str, facts: Facts) -> str:
@@ -145,6 +149,7 @@ def _list_lines(
     yield from _list_numbers(news, facts)
     yield from list_sentences(news)
     if news.has_file:
+        yield from explain_attachments(facts)
         yield from _offer_files(news.window, news.document, facts, links, personal)
     else:
         yield from _describe_last_file(facts, links, personal)
@@ -251,6 +256,12 @@ def _offer_files(
     for file in select_files(document):
         yield f"- {PurePosixPath(file['key']).name}, {format_size(int(file.get('size') or 0))}"
     yield ""
+
+
+def explain_attachments(facts: Facts) -> Iterator[str]:
+    if facts.attached:
+        yield f"Attached: {', '.join(attachment.name for attachment in facts.attached)}."
+        yield ""
 
 
 def select_files(document: Mapping[str, Any]) -> list[Mapping[str, Any]]:

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal, InvalidOperation
 from typing import TYPE_CHECKING, Any, Final
@@ -14,7 +14,9 @@ from typing import TYPE_CHECKING, Any, Final
 import attrs
 
 from config.exports import contracts, cron
+from config.exports.contract import Contract
 from config.toml_model import BadFile
+from lambdas.notifications.attachments import Attachment
 from lambdas.shared.aws import translate_aws_errors
 from lambdas.shared.s3 import Objects
 
@@ -157,7 +159,7 @@ class Facts:
     """`manifest` is the window's manifest, if it has the same generation as the news.
 
     `last` is the manifest of the latest window with rows: of those before the window, or of all for news
-    about a whole run.
+    about a whole run. `attached` has the files that the mail carries.
     """
 
     title: str
@@ -166,6 +168,7 @@ class Facts:
     next_run: datetime | None
     manifest: Mapping[str, Any] = attrs.Factory(dict)
     last: Mapping[str, Any] = attrs.Factory(dict)
+    attached: Sequence[Attachment] = ()
 
     def change(self, number: Mapping[str, Any]) -> tuple[Decimal, str] | None:
         """Return the change of a headline number from the window before, in percent, and that window's
@@ -188,14 +191,14 @@ def gather_facts(
     objects: Objects, prefix: str, export: ExportSettings, news: RunOutcome, now: float
 ) -> Facts:
     """Collect the facts. Raises LakeferryError if the bucket can't be read."""
-    title, owner = _read_contract(export.name)
+    contract = read_contract(export.name)
     folder = f"{prefix}/{export.name}/manifests/"
     manifest = objects.read(f"{folder}{news.window}.json") if news.window != RUN else None
     if manifest is not None and manifest.document.get("generation") != news.document.get("generation"):
         manifest = None
     return Facts(
-        title=title,
-        owner=owner,
+        title=contract.title if contract else export.name,
+        owner=contract.owner if contract else "",
         zone=export.zone,
         next_run=next_run(export, now),
         manifest=manifest.document if manifest else {},
@@ -212,16 +215,12 @@ def next_run(export: ExportSettings, now: float) -> datetime | None:
 
 
 @functools.cache
-def _read_contract(name: str) -> tuple[str, str]:
-    """Return title and owner.
-
-    If the contract can't be read, the mail is sent with the export's name instead.
-    """
+def read_contract(name: str) -> Contract | None:
+    """Return None if the contract can't be read: the mail is then sent with the export's name alone."""
     try:
-        contract = contracts.load(name)
+        return contracts.load(name)
     except BadFile:
-        return name, ""
-    return contract.title, contract.owner
+        return None
 
 
 def _find_last_manifest(objects: Objects, folder: str, window: str) -> Mapping[str, Any]:

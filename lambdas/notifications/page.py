@@ -65,6 +65,7 @@ def _list_parts(
         yield "<h2>Checks and notes</h2>"
         yield f"<ul>{''.join(f'<li>{escape(line)}</li>' for line in sentences)}</ul>"
     if news.has_file:
+        yield from _write_lines(message.explain_attachments(facts))
         yield from _offer_files(news.window, news.document, facts, links, personal)
     elif facts.last:
         label = facts.last["window"]["label"]

@@ -28,5 +28,8 @@ class Post:
         message["Auto-Submitted"] = _AUTOMATIC
         message.set_content(mail.body, cte="quoted-printable")
         message.add_alternative(mail.page, subtype="html", cte="quoted-printable")
+        for attachment in mail.attachments:
+            main, sub = attachment.type
+            message.add_attachment(attachment.content, maintype=main, subtype=sub, filename=attachment.name)
         address = export.addresses[export.recipients.index(recipient)]
         self.sender.send(message, address, {contract.MAIL_EXPORT_TAG: export.name})

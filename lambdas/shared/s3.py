@@ -41,17 +41,12 @@ class Objects:
 
     def read(self, key: str) -> Stored | None:
         """Return the object, or None if there is none. Raises LakeferryError unless it is a JSON object."""
-        with translate_aws_errors(f"reading s3://{self.bucket}/{key}"):
-            try:
-                answer = self.client.get_object(Bucket=self.bucket, Key=key)
-                content = answer["Body"].read()
-                if content.startswith(_GZIP):  # Iceberg's metadata may be compressed
-                    content = gzip.decompress(content)
-                etag = str(answer["ETag"])
-            except ClientError as error:
-                if read_error_code(error) in _GONE:
-                    return None
-                raise
+        found = self._get(key)
+        if found is None:
+            return None
+        content, etag = found
+        if content.startswith(_GZIP):  # Iceberg's metadata may be compressed
+            content = gzip.decompress(content)
         try:
             document = json.loads(content)
         except ValueError:
@@ -59,6 +54,22 @@ class Objects:
         if not isinstance(document, dict):
             raise LakeferryError(errors.DOCUMENT, f"s3://{self.bucket}/{key} is not a JSON object")
         return Stored(document, etag)
+
+    def read_bytes(self, key: str) -> bytes | None:
+        """Return the content of the object, or None if there is none."""
+        found = self._get(key)
+        return found[0] if found else None
+
+    def _get(self, key: str) -> tuple[bytes, str] | None:
+        """Return the content and the ETag, None if there is no object."""
+        with translate_aws_errors(f"reading s3://{self.bucket}/{key}"):
+            try:
+                answer = self.client.get_object(Bucket=self.bucket, Key=key)
+                return answer["Body"].read(), str(answer["ETag"])
+            except ClientError as error:
+                if read_error_code(error) in _GONE:
+                    return None
+                raise
 
     def write(self, key: str, document: dict[str, Any], *, over: str | None) -> str | None:
         """Overwrite the object if its ETag is `over`; for None, create the object if there is none. Return

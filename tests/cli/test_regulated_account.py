@@ -19,6 +19,7 @@ from lakeferry.local import target
 from lakeferry.rehearsal import environments
 from lakeferry.rehearsal.environments import SimulatedEnvironment
 from lakeferry.rehearsal.harness import copy_project
+from lakeferry.verification.tables import find_database
 from tests.support.aws_clients import Clients, error_of
 from tests.support.command import Clone
 from tests.support.deployment_kit import Newcomer
@@ -157,8 +158,7 @@ def test_a_person_asks_athena_and_sees_what_is_not_personal(team):
     clients.iam.attach_role_policy(
         RoleName=team.person.rpartition("/")[2], PolicyArn=team.output("operations", "AthenaPeoplePolicyArn")
     )
-    database = team.output("confluent", "GlueDatabase")
-    table = f'"{database}"."stock_trades"'
+    table = f'"{find_database(team.ctx)}"."stock_trades"'
     price = team.ask_as_person(f"SELECT min(price) FROM {table}")
     assert price["Status"]["State"] == "SUCCEEDED", price
     everything = team.ask_as_person(f"SELECT * FROM {table} LIMIT 1")

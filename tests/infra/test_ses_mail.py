@@ -19,8 +19,8 @@ def parse(text):
     return deployment_file.parse(text, name="mailed.toml", judge=NOT_JUDGED)
 
 
-def write(mail=MAIL):
-    text = shipped.read("dev")
+def write(mail=MAIL, stage="dev"):
+    text = shipped.read(stage)
     assert "\n[alerts]" in text
     return text.replace("[alerts]", mail, 1)
 
@@ -59,6 +59,16 @@ def test_the_function_may_send_from_one_address_only(mailed):
     statement = list_statements(mailed, "NotifyRole")["SendMails"]
     assert statement["Action"] == ["ses:SendEmail", "ses:SendRawEmail"]
     assert statement["Condition"] == {"StringEquals": {"ses:FromAddress": "exports@reports.example.com"}}
+
+
+def test_the_function_may_read_files_only_of_exports_that_attach_them(mailed, prod, tmp_path):
+    assert "AttachFiles" not in list_statements(mailed, "NotifyRole")
+    assert "AttachFiles" not in list_statements(prod, "NotifyRole"), "SNS attaches nothing"
+    attaching = assembly_kit.synthesise(parse(write(stage="prod")), tmp_path)
+    statement = list_statements(attaching, "NotifyRole")["AttachFiles"]
+    assert statement["Action"] == "s3:GetObject"
+    text = json.dumps(statement["Resource"])
+    assert ("weekly_sales_by_region/data/*" in text, "weekly_sales/" in text) == (True, False)
 
 
 def test_mails_that_do_not_arrive_reach_the_function(mailed):

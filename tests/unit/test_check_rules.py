@@ -96,3 +96,28 @@ def test_a_key_is_read():
 def test_formats_that_are_not_possible_are_found(delivery, key, message):
     ((found_key, found),) = problems(things().replace("[[column]]", f"{delivery}\n[[column]]", 1))
     assert (found_key, message in found) == (key, True)
+
+
+KEPT = 'personal = { treatment = "keep", reason = "r" }\n'
+
+
+@pytest.mark.parametrize(
+    ("delivery", "key", "message"),
+    [
+        ("attach_up_to_kb = 10", "delivery.attach_up_to_kb", "keeps personal data in n,"),
+        ('attach_keeps = ["n", "m"]', "delivery.attach_keeps[1]", "m is no column that keeps its values"),
+        ("attach_up_to_kb = 5001", "delivery.attach_up_to_kb", "5000"),
+    ],
+)
+def test_a_file_with_personal_data_is_attached_only_by_name(delivery, key, message):
+    text = things().replace("[[column]]", f"{delivery}\n[[column]]", 1)
+    kept = text.replace('name = "n"\n', f'name = "n"\n{KEPT}', 1) if "5001" not in delivery else text
+    found = problems(kept)
+    assert any(at == key and message in words for at, words in found), found
+
+
+def test_a_file_with_a_column_that_is_named_is_attached():
+    delivery = 'attach_up_to_kb = 10\nattach_keeps = ["n"]'
+    text = things().replace("[[column]]", f"{delivery}\n[[column]]", 1)
+    kept = text.replace('name = "n"\n', f'name = "n"\n{KEPT}', 1)
+    assert parse(kept, name="things.toml").delivery.attach_up_to_kb == 10

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import email
 import email.policy
+import hashlib
 import json
 import re
 from html.parser import HTMLParser
@@ -13,8 +14,10 @@ import boto3
 import pytest
 from botocore.exceptions import ClientError, ConnectTimeoutError, ReadTimeoutError
 
+from config.exports import contracts
 from dev.docs import samples
 from lambdas.notifications import errors as notification_errors
+from lambdas.notifications.attachments import read_attachments
 from lambdas.notifications.post import Post
 from lambdas.notifications.undelivered import Reporter
 from lambdas.shared.errors import LakeferryError, Refused
@@ -207,6 +210,82 @@ def test_a_page_fits_on_a_telephone():
     names = _Names()
     names.feed(page)
     assert not names.tags & {"table", "pre"}
+
+
+# --- attached files
+
+#: An export whose contract attaches files of up to this many kilobytes.
+ATTACHED = "weekly_sales_by_region"
+MOST = contracts.load(ATTACHED).delivery.attach_up_to_kb * 1000
+
+
+def attaching(*contents, changed=b""):
+    """Deliver the news of a window whose files have these contents. `changed` is what one has become."""
+    env = SesEnvironment(("ann@example.com",))
+    (settings,) = env.exports.values()
+    env.exports = {ATTACHED: attrs.evolve(settings, name=ATTACHED)}
+    files = []
+    for role, content in zip(("data", "xlsx"), contents, strict=False):
+        key = f"exports/{ATTACHED}/data/2026-W46/sales.{role.replace('data', 'csv')}"
+        env.bucket.objects[key] = (changed or content, '"1"')
+        digest = hashlib.sha256(content).hexdigest()
+        files.append({"role": role, "key": key, "size": len(content), "sha256": digest})
+    files.append({"role": "report", "key": "exports/report.html", "size": 5, "sha256": ""})
+    env.run(record(published(files=files)) | {"export": ATTACHED})
+    env.deliver()
+    return env
+
+
+def read_attached(env):
+    ((_, message, _),) = env.ses.mails
+    return [
+        (part.get_filename(), part.get_content_type(), part.get_payload(decode=True))
+        for part in message.iter_attachments()
+    ]
+
+
+def test_small_files_are_attached_and_named_in_text_and_html():
+    env = attaching(b"\xef\xbb\xbfregion,sold\r\nnorth,1\r\n", b"PK workbook")
+    assert read_attached(env) == [
+        ("sales.csv", "text/csv", b"\xef\xbb\xbfregion,sold\r\nnorth,1\r\n"),
+        (
+            "sales.xlsx",
+            "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
+            b"PK workbook",
+        ),
+    ]
+    ((_, message, _),) = env.ses.mails
+    for words in (message.get_body(("plain",)).get_content(), read_words(read_page(message))):
+        assert "Attached: sales.csv, sales.xlsx." in words
+
+
+@pytest.mark.parametrize(("size", "attached"), [(MOST, 1), (MOST + 1, 0)])
+def test_files_are_attached_up_to_the_size_of_the_contract(size, attached):
+    env = attaching(b"x" * size)
+    assert len(read_attached(env)) == attached
+    ((_, message, _),) = env.ses.mails
+    assert ("Attached" in message.get_body(("plain",)).get_content()) is bool(attached)
+
+
+def test_the_limit_is_that_of_all_files_together():
+    assert read_attached(attaching(b"x" * (MOST - 10), b"y" * 11)) == []
+
+
+def test_a_file_that_somebody_changed_is_not_sent():
+    with pytest.raises(LakeferryError) as raised:
+        attaching(b"region,sold", changed=b"region,SOLD")
+    assert raised.value.kind is notification_errors.ATTACHMENT
+
+
+def test_a_mail_about_a_file_that_has_expired_has_only_the_link():
+    env = SesEnvironment(("ann@example.com",))
+    missing = [{"role": "data", "key": "exports/gone.csv", "size": 1, "sha256": ""}]
+    assert read_attachments(Objects(env.bucket, BUCKET), missing, 1) == ()
+
+
+def test_a_contract_that_attaches_nothing_attaches_nothing():
+    env = notified(published(), manifests=[manifest()])
+    assert [list(message.iter_attachments()) for _, message, _ in env.ses.mails] == [[], []]
 
 
 # --- what SES answers
