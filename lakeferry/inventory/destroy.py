@@ -15,7 +15,7 @@ from lakeferry import inventory
 from lakeferry.deployment import stacks
 from lakeferry.deployment.context import DeploymentContext
 from lakeferry.deployment.stacks import Stack
-from lakeferry.error_translation import translate_aws_errors
+from lakeferry.error_translation import is_aws_denial, translate_aws_errors
 from lakeferry.errors import CommandFailed
 from lakeferry.inventory import AWS, ORPHAN, STACK, Item, Verdict, removal
 from lakeferry.inventory.deletion_policies import DeletionPolicies, read_policies
@@ -130,6 +130,39 @@ def require_possible(ctx: DeploymentContext, planned: Planned) -> None:
         raise CommandFailed("VENDOR-REFUSED", "; ".join(f"{item.system} {item.why}" for item in hidden))
     require_same_tenants(ctx, policies.stacks)
     require_own_contents(ctx, planned.to_delete, policies.stacks)
+    _require_detached(ctx, policies.stacks)
+
+
+def _require_detached(ctx: DeploymentContext, deployed: Iterable[Stack]) -> None:
+    """Raise CommandFailed if roles or users of somebody else have the policy for people in Athena: AWS does
+    not delete it then.
+
+    A login that may not look is not refused: AWS itself keeps the policy, and says so.
+    """
+    outputs: dict[str, str] = {}
+    for stack in deployed:
+        outputs |= stack.outputs
+    policy = outputs.get("AthenaPeoplePolicyArn")
+    if policy is None:
+        return
+    try:
+        entities = ctx.client("iam").list_entities_for_policy(PolicyArn=policy)
+    except ClientError as error:
+        if is_aws_denial(error) or read_error_code(error) == "NoSuchEntity":
+            return
+        raise
+    calls = []
+    for kind in ("Role", "User", "Group"):
+        for entity in entities[f"Policy{kind}s"]:
+            name = entity[f"{kind}Name"]
+            lowered = kind.lower()
+            calls.append(f"`aws iam detach-{lowered}-policy --{lowered}-name {name} --policy-arn {policy}`")
+    if calls:
+        raise CommandFailed(
+            "DESTROY-ATTACHED",
+            f"{policy} is attached to {len(calls)} roles, users or groups of somebody else",
+            f"{'; '.join(calls)}; then destroy again",
+        )
 
 
 def _require_unprotected(ctx: DeploymentContext, policies: DeletionPolicies) -> None:

@@ -23,6 +23,7 @@ from lakeferry.rehearsal import environments
 from lakeferry.rehearsal.environments import SimulatedEnvironment
 from lakeferry.rehearsal.events import Plan, TopicEvents, decode
 from lakeferry.rehearsal.harness import TopicRecords
+from lambdas.snowflake import sql
 from simulators.tableflow import kafka
 from simulators.tableflow.topic import Topic
 from simulators.tableflow.writer import Tableflow, TableLocation
@@ -195,9 +196,56 @@ def _verify_sender(preparation: Preparation) -> None:
         preparation.ctx.client("sesv2").create_email_identity(EmailIdentity=mail.verified_identity)
 
 
+def _make_people_in_snowflake(preparation: Preparation) -> None:
+    """Create the users and roles of `[snowflake]`, as the account's admin does."""
+    settings = preparation.deployment.snowflake
+    if settings is None or not preparation.deployment.uses_snowflake:
+        return
+    statements = [
+        sql.by_name("CREATE USER {name}", sql.to_exact_name(user)) for user in settings.grant_to_users
+    ]
+    statements += [
+        sql.by_name("CREATE ROLE {name}", sql.to_exact_name(role)) for role in settings.grant_to_roles
+    ]
+    for statement in statements:
+        environments.open_admin(preparation.simulators).run(statement)
+
+
+def _make_readers_in_athena(preparation: Preparation) -> None:
+    """Create the roles of `athena_readers`, which people of the account may assume. They may do nothing."""
+    trust = {
+        "Effect": "Allow",
+        "Principal": {"AWS": f"arn:aws:iam::{preparation.ctx.account}:root"},
+        "Action": "sts:AssumeRole",
+    }
+    document = json.dumps({"Version": "2012-10-17", "Statement": [trust]})
+    for reader in preparation.deployment.aws.athena_readers:
+        path, _, name = reader.partition(":role")[2].rpartition("/")
+        preparation.ctx.client("iam").create_role(
+            Path=f"{path}/", RoleName=name, AssumeRolePolicyDocument=document
+        )
+
+
+def _govern_catalog(preparation: Preparation) -> None:
+    """Let Lake Formation govern the catalog. CDK's role for CloudFormation administers it, and the engineer
+    who calls the commands may read all tables.
+    """
+    if not preparation.deployment.aws.lake_formation:
+        return
+    account = preparation.ctx.account
+    deployer = f"arn:aws:iam::{account}:role/cdk-hnb659fds-cfn-exec-role-{account}-{preparation.ctx.region}"
+    administrators = [deployer, f"arn:aws:iam::{account}:root"]
+    engineer = {"root": ["DESCRIBE", "SELECT"]}
+    body = {"governs": True, "administrators": administrators, "grants": engineer}
+    preparation.simulators.ask_aws("POST", "/lake-formation", body)
+
+
 #: In the order in which they are called.
 _FUNCTIONS: Final[tuple[Callable[[Preparation], None], ...]] = (
     _verify_sender,
+    _govern_catalog,
+    _make_readers_in_athena,
+    _make_people_in_snowflake,
     _make_permissions_boundary,
     _make_pseudonym_key,
     _make_key_of_bucket,

@@ -11,6 +11,7 @@ import attrs
 from config.deployments.model import Deployment
 from lakeferry.rehearsal import changes
 from lakeferry.rehearsal.checks import (
+    attachments,
     commands,
     edits,
     exports,
@@ -18,9 +19,11 @@ from lakeferry.rehearsal.checks import (
     lifecycle,
     links,
     past_windows,
+    people,
     queries,
     rotation,
     tables,
+    workbooks,
 )
 from lakeferry.rehearsal.harness import Harness, NotApplicable, Result
 from lakeferry.verification.claims import Absent, Claim, explain_absent
@@ -75,6 +78,8 @@ PHASES: Final = (
             Step(Claim.SAME_ROWS, tables.same_rows),
             Step(Claim.NAMED_QUERIES, queries.run_named_queries),
             Step(Claim.QUERIED, queries.query_hides_columns),
+            Step(Claim.SNOWFLAKE_PEOPLE, people.see_views_in_snowflake),
+            Step(Claim.ATHENA_PEOPLE, people.see_columns_in_athena),
         ),
     ),
     PlannedPhase(
@@ -92,13 +97,17 @@ PHASES: Final = (
             Step(Claim.BACKFILLED, past_windows.backfilled),
             Step(Claim.PUBLISHED, exports.published),
             Step(Claim.AGGREGATES, queries.run_queries_of_aggregates),
+            Step(Claim.WORKBOOKS, workbooks.libreoffice_opens),
             Step(Claim.NOT_TWICE, exports.not_twice),
             Step(Claim.VERIFIED, commands.verify),
             Step(Claim.FAILURE_MAILED, exports.failure_is_mailed),
         ),
         stops_time=True,
     ),
-    PlannedPhase("links in mails", (Step(Claim.LINKS, links.links_open),)),
+    PlannedPhase(
+        "files and links in mails",
+        (Step(Claim.ATTACHED, attachments.files_are_attached), Step(Claim.LINKS, links.links_open)),
+    ),
     PlannedPhase("rotation", (Step(Claim.ROTATION, rotation.secrets_rotate),)),
     PlannedPhase("rotate and logs", (Step(Claim.REVOKED, commands.rotate), Step(Claim.LOGS, commands.logs))),
     PlannedPhase("an edited Flink statement", (Step(Claim.EDITED, edits.edited_in_place),)),

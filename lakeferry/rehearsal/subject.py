@@ -175,15 +175,14 @@ def _require_possible(deployment: Deployment) -> None:
         "encryption": bool(deployment.encryption.keys),
         "aws.existing_tableflow_bucket": aws.existing_tableflow_bucket is not None,
         "aws.existing_lake_bucket": aws.existing_lake_bucket is not None,
-        "aws.lake_formation": aws.lake_formation,
         "aws.bootstrap_qualifier": aws.bootstrap_qualifier is not None,
     }
     keys = [key for key, is_named in named.items() if is_named]
     if keys:
         raise CommandFailed(
             "REHEARSAL-FILE",
-            f"{', '.join(keys)}: a rehearsal doesn't make networks, KMS keys, buckets, settings of Lake "
-            "Formation and bootstraps that exist",
+            f"{', '.join(keys)}: a rehearsal doesn't make networks, KMS keys, buckets and bootstraps that "
+            "exist",
             "Rehearse a copy of the file without them, under another stage; nothing was started",
         )
 
@@ -193,6 +192,7 @@ def _list_accounts(deployment: Deployment) -> set[str]:
     accounts = {deployment.aws.account or settings.ACCOUNT}
     if deployment.aws.permissions_boundary:
         accounts.add(deployment.aws.permissions_boundary.split(":")[4])
+    accounts |= {reader.split(":")[4] for reader in deployment.aws.athena_readers}
     return accounts - {settings.ACCOUNT}
 
 

@@ -23,16 +23,20 @@ class Claim(StrEnum):
     SAME_ROWS = "the same question gives the same rows everywhere"
     NAMED_QUERIES = "Athena's named queries run"
     QUERIED = "query shows a table without its hidden columns"
+    SNOWFLAKE_PEOPLE = "a person in Snowflake sees the views, and nothing personal"
+    ATHENA_PEOPLE = "a person in Athena sees some columns, and nothing personal"
     DOCTOR = "doctor finds nothing wrong"
     BROKEN_TRUST = "doctor names a broken handshake"
     MONITORING = "monitoring measures every hop"
     SUBSCRIPTIONS = "recipients confirm their subscription"
     PUBLISHED = "the schedule fires, and the job publishes the right rows"
+    WORKBOOKS = "LibreOffice opens each workbook"
     AGGREGATES = "Athena's named queries run on aggregates"
     NOT_TWICE = "a second firing publishes nothing twice"
     BACKFILLED = "one command writes past windows, and again it writes nothing"
     VERIFIED = "verify finds nothing wrong"
     FAILURE_MAILED = "a failed run is reported by mail"
+    ATTACHED = "small files are attached to the mail"
     LINKS = "the link in a mail opens the file"
     ROTATION = "every secret rotates while a reader reads"
     REVOKED = "a key is rotated and revoked by hand"
@@ -53,12 +57,16 @@ NOT_ASKED: Final[Mapping[Claim, str]] = {
     "a warehouse",
     Claim.NAMED_QUERIES: "a query of Athena writes its result to the bucket",
     Claim.QUERIED: "a query of Athena writes its result to the bucket",
+    Claim.SNOWFLAKE_PEOPLE: "it logs in as somebody else",
+    Claim.ATHENA_PEOPLE: "it logs in as somebody else",
     Claim.BROKEN_TRUST: "it changes the trust of a role",
     Claim.AGGREGATES: "a query of Athena writes its result to the bucket",
+    Claim.WORKBOOKS: "it opens the files with another program",
     Claim.NOT_TWICE: "it starts a run",
     Claim.BACKFILLED: "it starts a run",
     Claim.VERIFIED: "it is what this verification shows as a whole",
     Claim.FAILURE_MAILED: "it makes a run fail, and sends a mail",
+    Claim.ATTACHED: "the mails are with their recipients",
     Claim.LINKS: "it opens a link of a recipient; `lakeferry export links` shows which were used",
     Claim.REVOKED: "it rotates a key; `lakeferry rotate` shows the keys",
     Claim.LOGS: "it needs a run that fails",
@@ -72,6 +80,12 @@ NOT_ASKED: Final[Mapping[Claim, str]] = {
 
 def explain_no_exports(deployment: Deployment) -> str:
     return "" if deployment.exports else "the file has no export"
+
+
+def explain_no_mail(deployment: Deployment) -> str:
+    if deployment.exports and deployment.mail is None:
+        return "the file has no [mail], and SNS sends no files"
+    return explain_no_exports(deployment)
 
 
 def explain_no_links(deployment: Deployment) -> str:
@@ -90,6 +104,17 @@ def explain_no_table_in_glue(deployment: Deployment) -> str:
 
 def explain_no_snowflake(deployment: Deployment) -> str:
     return "" if deployment.uses_snowflake else "the deployment does not use Snowflake"
+
+
+def explain_nobody_in_snowflake(deployment: Deployment) -> str:
+    snowflake = deployment.snowflake
+    if deployment.uses_snowflake and snowflake and not snowflake.grant_to_users:
+        return "the file has no grant_to_users"
+    return explain_no_snowflake(deployment)
+
+
+def explain_nobody_in_athena(deployment: Deployment) -> str:
+    return "" if deployment.aws.athena_readers else "the file has no athena_readers"
 
 
 def explain_no_trust(deployment: Deployment) -> str:
@@ -116,14 +141,18 @@ _ABSENT: Final[Mapping[Claim, Absent]] = {
     Claim.SAME_ROWS: explain_no_tables,
     Claim.NAMED_QUERIES: explain_no_table_in_glue,
     Claim.QUERIED: explain_no_table_in_glue,
+    Claim.SNOWFLAKE_PEOPLE: explain_nobody_in_snowflake,
+    Claim.ATHENA_PEOPLE: explain_nobody_in_athena,
     Claim.BROKEN_TRUST: explain_no_trust,
     Claim.MONITORING: explain_no_tables,
     Claim.PUBLISHED: explain_no_exports,
     Claim.AGGREGATES: explain_no_exports,
+    Claim.WORKBOOKS: explain_no_exports,
     Claim.NOT_TWICE: explain_no_exports,
     Claim.BACKFILLED: explain_no_exports,
     Claim.FAILURE_MAILED: explain_no_exports,
     Claim.EDITED: explain_no_statements,
+    Claim.ATTACHED: explain_no_mail,
     Claim.LINKS: explain_no_links,
     Claim.ROTATION: explain_no_confluent,
     Claim.REVOKED: explain_no_confluent,

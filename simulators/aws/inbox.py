@@ -28,11 +28,12 @@ _STYLE: Final = (
 
 @dataclass(frozen=True)
 class Attachment:
-    """`size` is in bytes."""
+    """`size` is in bytes, `sha256` in hexadecimal digits."""
 
     name: str
     type: str
     size: int
+    sha256: str
 
 
 @dataclass(frozen=True)

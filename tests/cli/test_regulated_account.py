@@ -205,6 +205,15 @@ def test_it_is_updated(team):
     assert job["NumberOfWorkers"] == 3
 
 
+def test_a_policy_that_its_owner_attached_is_detached_first(team):
+    refused = team.call("destroy", "--confirm", STAGE, code=7)
+    assert refused["code"] == "DESTROY-ATTACHED"
+    policy = team.output("operations", "AthenaPeoplePolicyArn")
+    Clients(team.simulators.aws).iam.detach_role_policy(
+        RoleName=team.person.rpartition("/")[2], PolicyArn=policy
+    )
+
+
 def test_nothing_of_the_deployment_is_left(team, before):
     team.call("destroy", "--confirm", STAGE)
     items = team.call("inventory")["items"]

@@ -444,6 +444,30 @@ def test_a_cluster_that_the_file_protects_is_refused(ctx, stacks):
     assert (refused.value.code, "deletion_protection" in refused.value.hint) == ("DESTROY-PROTECTED", True)
 
 
+def test_a_policy_that_others_have_attached_is_detached_first(ctx, stacks):
+    allow = {"Effect": "Allow", "Action": "athena:GetWorkGroup", "Resource": "*"}
+    document = {"Version": "2012-10-17", "Statement": [allow]}
+    policy = {"Type": "AWS::IAM::ManagedPolicy", "Properties": {"PolicyDocument": document}}
+    outputs = {"AthenaPeoplePolicyArn": {"Ref": "Policy"}}
+    stack = stacks.make("operations", {"Policy": policy}, outputs=outputs)
+    arn = deployed.describe(ctx, stack).outputs["AthenaPeoplePolicyArn"]
+    iam = ctx.client("iam")
+    trust = {"Effect": "Allow", "Principal": {"AWS": "*"}, "Action": "sts:AssumeRole"}
+    role = "analysts-of-somebody"
+    iam.create_role(
+        RoleName=role, AssumeRolePolicyDocument=json.dumps({"Version": "2012-10-17", "Statement": [trust]})
+    )
+    iam.attach_role_policy(RoleName=role, PolicyArn=arn)
+    with pytest.raises(CommandFailed) as refused:
+        destroyed(ctx)
+    assert refused.value.code == "DESTROY-ATTACHED"
+    assert f"`aws iam detach-role-policy --role-name {role} --policy-arn {arn}`" in refused.value.hint
+    assert deployed.describe(ctx, stack) is not None
+    iam.detach_role_policy(RoleName=role, PolicyArn=arn)
+    assert list(destroyed(ctx)["stacks"]) == [stack]
+    iam.delete_role(RoleName=role)
+
+
 @pytest.mark.sampled(1)
 @pytest.mark.parametrize("confirmed", [None, "", "dev", "tests"])
 def test_nothing_is_destroyed_until_the_stage_is_confirmed(ctx, stacks, confirmed):

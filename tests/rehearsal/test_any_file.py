@@ -78,6 +78,18 @@ LINKS = {
 }
 
 
+#: Of files that let people in, and whose mails have files.
+PEOPLE = {
+    "a person in Snowflake sees the views, and nothing personal",
+    "a person in Athena sees some columns, and nothing personal",
+    "small files are attached to the mail",
+}
+ATHENA = """\
+lake_formation = true
+athena_readers = ["arn:aws:iam::111122223333:role/analysts"]
+"""
+
+
 def read(name):
     return (DATA / f"{name}.toml").read_text()
 
@@ -100,9 +112,30 @@ def with_brought_keys():
     return text + EXPORT
 
 
+def with_people():
+    """A deployment for production whose analysts get files, links, views in Snowflake and columns in Athena."""
+    text = shipped.read("prod")
+    text = text.replace(
+        "[aws]", '[mail]\nsender = "Exports <exports@reports.example.com>"\n\n[aws]\n' + ATHENA
+    )
+    text = text.replace(
+        "[snowflake]", '[snowflake]\ngrant_to_users = ["ANNA"]\ngrant_to_roles = ["ANALYSTS"]'
+    )
+    before, region, rest = text.partition('contract = "weekly_sales_by_region"')
+    return before + region + '\nlink_days = 14\nlink_keeps = ["region"]' + rest
+
+
+def make_workbooks(root):
+    """Let an export of the project make workbooks too."""
+    file = root / "project" / "exports" / "weekly_sales_by_region.toml"
+    text = file.read_text()
+    file.write_text(text.replace('dialect = "excel"', 'dialect = "excel"\nalso = ["xlsx"]', 1))
+
+
 #: By kind: the file, and the claims that it needs besides CLAIMS.
 KINDS = {
     "prod": (lambda: shipped.read("prod"), EXPORTS | CONFLUENT | ROTATION),
+    "people": (with_people, EXPORTS | CONFLUENT | ROTATION | LINKS | PEOPLE),
     "orders": (lambda: shipped.read("orders"), EXPORTS | CONFLUENT | ROTATION | EDITED | LINKS),
     "existing": (lambda: read("existing"), EXPORTS),
     "borrowed": (over_tables_in_confluents_storage, EXPORTS),
@@ -122,7 +155,9 @@ def test_a_file_of_this_kind_is_rehearsed(kind, tmp_path):
     (root / ".venv-flink").symlink_to(ROOT / ".venv-flink")
     file = root / "project" / "deployments" / f"{kind}.toml"
     text = write()
-    for stage in ("existing", "shared", "stored"):
+    if kind == "people":
+        make_workbooks(root)
+    for stage in ("existing", "prod", "shared", "stored"):
         text = text.replace(f'stage = "{stage}"', f'stage = "{kind}"')
     file.write_text(text)
     result = Clone(root).run("rehearse", "--stage", kind, "--json", patience=3000)

@@ -47,10 +47,19 @@ def absent(deployment):
     return {step.claim: step.absent(deployment) for step in steps if step.absent(deployment)}
 
 
+#: What a file without people and without mails over SES has nothing to check for.
+NOBODY = {
+    "a person in Athena sees some columns, and nothing personal": "the file has no athena_readers",
+    "small files are attached to the mail": "the file has no [mail], and SNS sends no files",
+    "the link in a mail opens the file": "no export has link_days and a recipient",
+}
+
+
 class TestWhichChecksApply:
-    def test_all_but_links_to_the_example(self):
+    def test_all_but_those_about_people_and_links_to_the_example(self):
         found = absent(subject.load_example().loaded.deployment)
-        assert found == {"the link in a mail opens the file": "no export has link_days and a recipient"}
+        in_snowflake = "a person in Snowflake sees the views, and nothing personal"
+        assert found == {in_snowflake: "the file has no grant_to_users", **NOBODY}
 
     def test_links_to_the_shipped_file_that_has_them(self):
         assert "the link in a mail opens the file" not in absent(shipped.load("orders").deployment)
@@ -59,8 +68,10 @@ class TestWhichChecksApply:
         why = "the file has no [confluent], so it creates nothing at a vendor"
         assert absent(load("existing")) == {
             "Snowflake shows new rows after its refresh": "the deployment does not use Snowflake",
+            "a person in Snowflake sees the views, and nothing personal": "the deployment does not use "
+            "Snowflake",
             "doctor names a broken handshake": "no vendor assumes a role of the deployment",
-            "the link in a mail opens the file": "no export has link_days and a recipient",
+            **NOBODY,
             "every secret rotates while a reader reads": why,
             "a key is rotated and revoked by hand": why,
             "an edited Flink statement goes on where its old text stopped": "the file has no Flink statement",
@@ -70,7 +81,11 @@ class TestWhichChecksApply:
 
     def test_a_file_without_exports_or_snowflake_says_so(self):
         found = absent(load("existing_cluster"))
-        assert set(found.values()) == {"the file has no export"}
+        assert set(found.values()) == {
+            "the file has no export",
+            "the file has no grant_to_users",
+            "the file has no athena_readers",
+        }
         assert "Snowflake shows new rows after its refresh" in absent(load("managed"))
 
     def test_a_table_that_only_confluent_stores_is_not_in_glue(self):
@@ -139,11 +154,11 @@ class TestTheCopy:
 
     def test_what_other_departments_have_is_refused_by_its_keys(self, tmp_path):
         region = 'region = "eu-central-1"'
-        given = 'lake_formation = true\nexisting_lake_bucket = "acme-lake"'
+        given = 'bootstrap_qualifier = "security"\nexisting_lake_bucket = "acme-lake"'
         with pytest.raises(CommandFailed) as refused:
             self.adapted(tmp_path, region, f"{region}\n{given}")
         assert refused.value.code == "REHEARSAL-FILE"
-        assert refused.value.message.startswith("aws.existing_lake_bucket, aws.lake_formation: ")
+        assert refused.value.message.startswith("aws.existing_lake_bucket, aws.bootstrap_qualifier: ")
 
     @pytest.mark.slow
     def test_a_schedule_that_never_comes_is_named(self, tmp_path):

@@ -16,6 +16,7 @@ from lakeferry.deployment.cdk import Cdk
 from lakeferry.inventory import Item
 from lakeferry.rehearsal import changes
 from lakeferry.rehearsal.changes import Change
+from lakeferry.rehearsal.checks import people
 from lakeferry.rehearsal.harness import Check, Harness, NotApplicable, Result, require, wait_until
 
 #: The exit code of a command that was stopped or answered with no.
@@ -188,6 +189,7 @@ def destroy(harness: Harness) -> list[Result]:
     results: list[Result] = []
     if harness.deployment.keeps_data:
         results.append(_remove_protection(harness))
+    people.forget_readers(harness)
     destroyed = harness.project.run(f"destroy --confirm {harness.ctx.stage}")
     require(
         sorted(destroyed["stacks"]) == sorted(harness.ctx.stacks), f"destroy deleted {destroyed['stacks']}"

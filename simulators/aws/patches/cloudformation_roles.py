@@ -1,4 +1,4 @@
-"""CloudFormation: with whose permissions a stack's resources are created.
+"""CloudFormation and IAM: with whose permissions resources are created, and policies that others use.
 
 - cfn_roles: CloudFormation creates, changes and deletes resources with the role in RoleARN, which it keeps
   for all later operations of the stack; a stack without one is deployed with the permissions of the caller.
@@ -8,6 +8,10 @@
 - cfn_conditions: Conditions can join texts and lists of parameters. Stock compares the function Fn::Join
   itself with a text, so that CDK's bootstrap gives its role for CloudFormation no policy. Source: template
   reference, "Condition functions".
+
+- cfn_attached_policies: A managed policy that is attached to a role or user of somebody else isn't deleted:
+  "Cannot delete a policy attached to entities." Stock deletes it, and the role keeps the name of a policy
+  that doesn't exist. Source: IAM API reference, DeletePolicy (DeleteConflict).
 
 Less strict than AWS: other permissions of that role are not checked.
 
@@ -106,7 +110,22 @@ def _list_texts(items: Any, params: dict[str, Any]) -> list[str]:
     return [_list_texts(item, params)[0] if isinstance(item, dict) else str(item) for item in items]
 
 
+ATTACHED = Patch("cfn_attached_policies")
+
+
+@ATTACHED.replaces("ministack.services.cloudformation.provisioners", "_iam_policy_remove", "arn props")
+def remove_policy(original: Callable[..., None], arn: str, props: dict[str, Any]) -> None:
+    """Detach the policy from those whom the template names, and delete it unless others have it."""
+    provisioners = import_ministack("services.cloudformation.provisioners")
+    provisioners._iam_policy_reconcile_entities(arn, props, {})
+    record = import_ministack("services.iam")._policies.get(arn)
+    if record and record["AttachmentCount"] > 0:
+        raise ValueError("Cannot delete a policy attached to entities. (Service: Iam, Status Code: 409)")
+    original(arn, {})
+
+
 PATCHES: Final = (
     ROLES,
     CONDITIONS,
+    ATTACHED,
 )

@@ -24,6 +24,7 @@ from __future__ import annotations
 import base64
 import email
 import email.policy
+import hashlib
 import json
 from collections.abc import Callable
 from email.message import EmailMessage
@@ -128,12 +129,14 @@ def _read_raw(asked: dict[str, Any]) -> EmailMessage:
 def _build_mail(message: EmailMessage, recipient: str) -> inbox.Mail:
     text = message.get_body(("plain",))
     page = message.get_body(("html",))
-    attachments = [
-        inbox.Attachment(
-            part.get_filename() or "", part.get_content_type(), len(part.get_payload(decode=True) or b"")
+    attachments = []
+    for part in message.iter_attachments():
+        content = part.get_payload(decode=True)
+        assert isinstance(content, bytes), "an attachment has no parts"
+        digest = hashlib.sha256(content).hexdigest()
+        attachments.append(
+            inbox.Attachment(part.get_filename() or "", part.get_content_type(), len(content), digest)
         )
-        for part in message.iter_attachments()
-    ]
     return inbox.Mail(
         to=recipient,
         subject=str(message["Subject"]),

@@ -3,6 +3,7 @@
 import json
 
 from simulators.tests.aws.probe_kit import probe, refuses
+from simulators.tests.aws.stack_kit import Stack
 from tests.support.aws_clients import error_of, policy
 from tests.support.runtime_kit import numbered
 
@@ -62,3 +63,15 @@ def simulates_a_role_with_a_path(aws):
         PolicySourceArn=made["Role"]["Arn"], ActionNames=["s3:PutObject", "s3:GetObject"]
     )["EvaluationResults"]
     return [result["EvalDecision"] for result in results] == ["allowed", "implicitDeny"]
+
+
+@probe("cfn_attached_policies")
+def keeps_a_policy_of_a_stack_that_somebody_attached(aws):
+    allow = {"Effect": "Allow", "Action": "s3:GetObject", "Resource": "*"}
+    document = {"Version": "2012-10-17", "Statement": [allow]}
+    stack = Stack(aws, "AWS::IAM::ManagedPolicy", PolicyDocument=document)
+    role = aws.new_role(("s3:GetObject", "*")).rpartition("/")[2]
+    aws.iam.attach_role_policy(RoleName=role, PolicyArn=stack.resource)
+    refused = stack.delete()
+    aws.iam.detach_role_policy(RoleName=role, PolicyArn=stack.resource)
+    return (refused, stack.delete()) == ("DELETE_FAILED", "DELETE_COMPLETE")

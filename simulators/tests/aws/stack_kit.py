@@ -16,7 +16,9 @@ class Stack:
         self._stacks = aws.client("cloudformation")
         self.name = f"one-resource-{next(_numbers)}"
         self._type = resource_type
-        self._stacks.create_stack(StackName=self.name, TemplateBody=self._template(properties))
+        self._stacks.create_stack(
+            StackName=self.name, TemplateBody=self._template(properties), Capabilities=["CAPABILITY_IAM"]
+        )
         settled = self._settled(self.name)
         self._id = settled["StackId"]
         self.status = settled["StackStatus"]

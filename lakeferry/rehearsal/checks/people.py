@@ -1,0 +1,183 @@
+"""Check what people see whom the file lets in: they log in themselves, and try to see what is personal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+import boto3
+from botocore.exceptions import ClientError
+
+from config.deployments.shown_columns import Shown, find_shown_columns
+from lakeferry.rehearsal import environments
+from lakeferry.rehearsal.harness import (
+    Check,
+    CheckFailed,
+    Harness,
+    NotApplicable,
+    Result,
+    require,
+    wait_until,
+)
+from lakeferry.verification.claims import Claim
+from lambdas.shared.clock import Deadline, SystemClock
+from lambdas.shared.errors import LakeferryError
+from lambdas.shared.http import Session
+from lambdas.snowflake import keypair, sql
+from lambdas.snowflake.client import Login, Snowflake
+
+_ENDED: Final = ("SUCCEEDED", "FAILED", "CANCELLED")
+_NO_TABLE: Final = "people may see no table with rows of the file"
+
+
+def see_views_in_snowflake(harness: Harness) -> list[Result]:
+    """Log in as the first user of the file, and ask for the view, the table and each hidden column."""
+    tables = list(_list_snowflake_tables(harness))
+    if not tables:
+        return [NotApplicable(Claim.SNOWFLAKE_PEOPLE, _NO_TABLE)]
+    person, client = _log_in_to_snowflake(harness)
+    views = sql.split(harness.output("snowflake", "ViewsSchemaName"))
+    raw = sql.split(harness.output("snowflake", "SchemaName"))
+    refused = 0
+    for name, shown in tables:
+        view = sql.path((*views, name))
+        rows = list(client.run(sql.statement("SELECT * FROM {view} LIMIT 3", view=view)))
+        require(rows, f"{person} sees no row of the view {name}")
+        seen = {column.lower() for column in rows[0]}
+        hidden = {column.lower() for column in shown.hidden}
+        require(not seen & hidden, f"{person} sees {', '.join(sorted(seen & hidden))} of {name}")
+        forbidden = [sql.statement("SELECT * FROM {table}", table=sql.path((*raw, name)))]
+        for column in sorted(hidden):
+            quoted = sql.identifier(column.upper())
+            forbidden.append(sql.statement("SELECT {column} FROM {view}", column=quoted, view=view))
+        for statement in forbidden:
+            _require_refused(client, person, statement)
+        refused += len(forbidden)
+    names = ", ".join(name for name, _ in tables)
+    return [
+        Check(
+            Claim.SNOWFLAKE_PEOPLE,
+            f"{person} sees the views {names}; {refused} other queries are refused",
+            {"refused": refused},
+        )
+    ]
+
+
+def _list_snowflake_tables(harness: Harness) -> Iterator[tuple[str, Shown]]:
+    """Yield the names of tables with rows that have a view, and their columns."""
+    for topic in harness.deployment.tables:
+        shown = find_shown_columns(topic, harness.ctx.loaded.sources, harness.deployment)
+        table = topic.tableflow and topic.tableflow.snowflake_table
+        if table and isinstance(shown, Shown) and harness.read_topic(topic.name).records:
+            yield table.upper(), shown
+
+
+def _log_in_to_snowflake(harness: Harness) -> tuple[str, Snowflake]:
+    """Return the name of a user of the file, and a session in the people's role.
+
+    An admin gives the user a key, as Snowflake's account would for its own users.
+    """
+    settings = harness.deployment.snowflake
+    assert settings is not None, "the claim applies to files with grant_to_users only"
+    person = sql.to_exact_name(settings.grant_to_users[0])
+    pair = keypair.make()
+    named = sql.identifier(person)
+    environments.open_admin(harness.simulators).run(
+        sql.statement(
+            "ALTER USER {user} SET RSA_PUBLIC_KEY = {key}", user=named, key=sql.literal(pair.public)
+        )
+    )
+    role = harness.output("snowflake", "PeopleRoleName")
+    warehouse = harness.output("snowflake", "WarehouseName")
+    login = Login(settings.account, person, sql.to_exact_name(role), sql.to_exact_name(warehouse))
+    clock = SystemClock()
+    session = Session(Deadline(clock, clock.time() + 60))
+    return person, Snowflake(session, clock, login, pair, harness.simulators.snowflake["url"])
+
+
+def _require_refused(client: Snowflake, person: str, statement: sql.Sql) -> None:
+    try:
+        client.run(statement)
+    except LakeferryError:
+        return
+    raise CheckFailed(f"{person} may ask: {statement}")
+
+
+def see_columns_in_athena(harness: Harness) -> list[Result]:
+    """Ask Athena with the first role of the file for the columns that it may see, and for each hidden one."""
+    tables = list(_list_tables_in_glue(harness))
+    if not tables:
+        return [NotApplicable(Claim.ATHENA_PEOPLE, _NO_TABLE)]
+    reader = harness.deployment.aws.athena_readers[0]
+    person = reader.rpartition("/")[2]
+    athena = _log_in_to_athena(harness, reader)
+    refused = 0
+    for name, shown in tables:
+        table = f'"{harness.database}"."{name}"'
+        answer = _ask_athena(harness, athena, f"SELECT * FROM {table} LIMIT 3")  # noqa: S608
+        require(not isinstance(answer, str), f"{person} can't query {name}: {answer}")
+        columns = answer["ResultSetMetadata"]["ColumnInfo"]
+        seen = {column["Name"].lower() for column in columns}
+        hidden = {column.lower() for column in shown.hidden}
+        require(len(answer["Rows"]) > 1, f"{person} sees no row of {name}")
+        require(not seen & hidden, f"{person} sees {', '.join(sorted(seen & hidden))} of {name}")
+        for column in sorted(hidden):
+            denied = _ask_athena(harness, athena, f'SELECT "{column}" FROM {table} LIMIT 3')  # noqa: S608
+            require(isinstance(denied, str), f"{person} sees {column} of {name}")
+        refused += len(hidden)
+    names = ", ".join(name for name, _ in tables)
+    return [
+        Check(
+            Claim.ATHENA_PEOPLE,
+            f"{person} sees {names}; queries of {refused} hidden columns are refused",
+            {"refused": refused},
+        )
+    ]
+
+
+def _list_tables_in_glue(harness: Harness) -> Iterator[tuple[str, Shown]]:
+    for topic in harness.deployment.tables_in_glue:
+        shown = find_shown_columns(topic, harness.ctx.loaded.sources, harness.deployment)
+        if isinstance(shown, Shown) and harness.read_topic(topic.name).records:
+            yield topic.table, shown
+
+
+def _log_in_to_athena(harness: Harness, reader: str) -> Any:
+    """Return a client of Athena with the reader's role, to which its owner has attached the policy."""
+    harness.ctx.client("iam").attach_role_policy(
+        RoleName=reader.rpartition("/")[2], PolicyArn=harness.output("operations", "AthenaPeoplePolicyArn")
+    )
+    assumed = harness.ctx.client("sts").assume_role(RoleArn=reader, RoleSessionName="rehearsal")
+    given = assumed["Credentials"]
+    session = boto3.Session(given["AccessKeyId"], given["SecretAccessKey"], given["SessionToken"])
+    return session.client("athena", region_name=harness.ctx.region)
+
+
+def _ask_athena(harness: Harness, athena: Any, text: str) -> Any:
+    """Return the result of a query, or the reason why Athena refused it."""
+    workgroup = harness.output("operations", "AthenaPeopleWorkgroup")
+    try:
+        query_id = athena.start_query_execution(QueryString=text, WorkGroup=workgroup)["QueryExecutionId"]
+    except ClientError as error:
+        return str(error)
+
+    def ended() -> dict[str, Any] | None:
+        query = athena.get_query_execution(QueryExecutionId=query_id)["QueryExecution"]
+        status: dict[str, Any] = query["Status"]
+        return status if status["State"] in _ENDED else None
+
+    status = wait_until(ended, "Athena's query has not ended")
+    if status["State"] != "SUCCEEDED":
+        return str(status.get("StateChangeReason") or status["State"])
+    return athena.get_query_results(QueryExecutionId=query_id)["ResultSet"]
+
+
+def forget_readers(harness: Harness) -> None:
+    """Detach the policy from the role, as its owner does before somebody destroys the deployment."""
+    readers = harness.deployment.aws.athena_readers
+    if not readers:
+        return
+    harness.ctx.client("iam").detach_role_policy(
+        RoleName=readers[0].rpartition("/")[2],
+        PolicyArn=harness.output("operations", "AthenaPeoplePolicyArn"),
+    )
