@@ -146,10 +146,10 @@ def _list_lines(
     yield f"{quote_line(facts.title)}{window}: {state}."
     yield ""
     yield from describe_news(news, state)
+    yield from explain_attachments(facts)
     yield from _list_numbers(news, facts)
     yield from list_sentences(news)
     if news.has_file:
-        yield from explain_attachments(facts)
         yield from _offer_files(news.window, news.document, facts, links, personal)
     else:
         yield from _describe_last_file(facts, links, personal)

@@ -59,13 +59,13 @@ def _list_parts(
     yield f"<h1>{_quote(facts.title)}{escape(window)}</h1>"
     yield f'<p class="state">{escape(state)}</p>'
     yield from _write_lines(message.describe_news(news, state))
+    yield from _write_lines(message.explain_attachments(facts))
     if news.has_file:
         yield from _list_numbers(news, facts)
     if sentences := [line for line in message.list_sentences(news) if line]:
         yield "<h2>Checks and notes</h2>"
         yield f"<ul>{''.join(f'<li>{escape(line)}</li>' for line in sentences)}</ul>"
     if news.has_file:
-        yield from _write_lines(message.explain_attachments(facts))
         yield from _offer_files(news.window, news.document, facts, links, personal)
     elif facts.last:
         label = facts.last["window"]["label"]
