@@ -62,7 +62,7 @@ def build_client(service: Any, credentials: Credentials, *, tries: int = _TRIES)
     with _client_lock:  # boto3's default session is not thread-safe
         return boto3.client(
             service,
-            region_name=settings.REGION,
+            region_name=get_region(),
             endpoint_url=get_endpoint(),
             aws_access_key_id=credentials.access_key_id,
             aws_secret_access_key=credentials.secret_access_key,

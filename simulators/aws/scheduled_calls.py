@@ -27,7 +27,7 @@ from simulators.aws.delivery import (
     describe_failure,
     send_to_dead_letter_queue,
 )
-from simulators.aws.hooks import import_ministack
+from simulators.aws.hooks import get_region, import_ministack
 
 SERVICE: Final = "scheduler.amazonaws.com"
 _UNIVERSAL: Final = re.compile(r"arn:aws:scheduler:::aws-sdk:(\w+):(\w+)")
@@ -70,7 +70,7 @@ class Occurrence:
             "source": "aws.scheduler",
             "account": settings.ACCOUNT,
             "time": self.scheduled_time,
-            "region": settings.REGION,
+            "region": get_region(),
             "resources": [self.schedule["Arn"]],
             "detail": "{}",
         }

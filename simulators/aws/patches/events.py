@@ -39,7 +39,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from simulators.aws import controls, identity, settings
 from simulators.aws.delivery import Outcome, Policy, Undelivered, deliver, send_to_dead_letter_queue
-from simulators.aws.hooks import Answer, Original, Patch, import_ministack, run_in_background
+from simulators.aws.hooks import Answer, Original, Patch, get_region, import_ministack, run_in_background
 from simulators.aws.scheduled_calls import SERVICE, Occurrence, call, find_next_due, is_once, parse_moment
 from simulators.core import control
 
@@ -87,13 +87,15 @@ def _fire_due_schedules(now: datetime) -> None:
 def fire_schedule_now(request: control.Request) -> control.Response:
     try:
         document = json.loads(request.body)
-        key = _build_schedule_key(document.get("group", "default"), document["name"])
+        name = f"{document.get('group', 'default')}/{document['name']}"
         at = parse_moment(document.get("at"))
     except (ValueError, KeyError, TypeError) as mistake:
         return control.build_json_response({"error": f"give group, name and at (ISO 8601): {mistake}"}, 400)
-    schedule = import_ministack("services.scheduler")._schedules._data.get(key)
-    if schedule is None:
-        return control.build_json_response({"error": f"no schedule {key[2]}"}, 404)
+    schedules = import_ministack("services.scheduler")._schedules._data
+    key = next((key for key in schedules if key[2] == name), None)  # in any region
+    if key is None:
+        return control.build_json_response({"error": f"no schedule {name}"}, 404)
+    schedule = schedules[key]
     due = at or _find_due_time(key, schedule, at_least=datetime.now(UTC))
     if due is None or schedule["State"] != "ENABLED":
         article = "a" if due else "no"
@@ -103,7 +105,7 @@ def fire_schedule_now(request: control.Request) -> control.Response:
 
 
 def _build_schedule_key(group: str, name: str) -> tuple[str, str, str]:
-    return settings.ACCOUNT, settings.REGION, f"{group}/{name}"
+    return settings.ACCOUNT, get_region(), f"{group}/{name}"
 
 
 def _find_due_time(key: Any, schedule: dict[str, Any], at_least: datetime | None = None) -> datetime | None:

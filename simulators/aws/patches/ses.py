@@ -32,7 +32,15 @@ from email.utils import parseaddr
 from typing import Any, Final
 
 from simulators.aws import inbox, settings
-from simulators.aws.hooks import Answer, OriginalRequest, Patch, Request, import_ministack, run_in_background
+from simulators.aws.hooks import (
+    Answer,
+    OriginalRequest,
+    Patch,
+    Request,
+    get_region,
+    import_ministack,
+    run_in_background,
+)
 
 _APP: Final = "ministack.app"
 _SEND: Final = "/v2/email/outbound-emails"
@@ -81,7 +89,7 @@ def _list_resources(asked: dict[str, Any], sender: str) -> list[str]:
         names += [f"identity/{_find_identity(address)}" for address in _list_recipients(asked)]
     if asked.get("ConfigurationSetName"):
         names.append(f"configuration-set/{asked['ConfigurationSetName']}")
-    return [f"arn:aws:ses:{settings.REGION}:{settings.ACCOUNT}:{name}" for name in names]
+    return [f"arn:aws:ses:{get_region()}:{settings.ACCOUNT}:{name}" for name in names]
 
 
 def _find_identity(address: str) -> str:

@@ -1,5 +1,6 @@
 """Probes: how AWS differs from stock MiniStack in SES."""
 
+import hashlib
 import itertools
 import json
 from email.message import EmailMessage
@@ -89,7 +90,9 @@ def wants_the_senders_identity_and_the_configuration_set(aws):
 def a_mail_arrives_with_its_html_and_attachments(aws):
     ses = verified(aws)
     recipient = new_recipient()
-    ses.send_email(**asking(recipient, attached=b"a,b\r\n"))
+    content = b"a,b\r\n"
+    ses.send_email(**asking(recipient, attached=content))
+    attached = {"name": "sales.csv", "type": "text/csv", "size": 5}
     return [
         (mail["subject"], mail["sender"], mail["body"], mail["html"][:24], mail["attachments"])
         for mail in inbox(aws, recipient)
@@ -99,7 +102,7 @@ def a_mail_arrives_with_its_html_and_attachments(aws):
             f"Exports <{SENDER}>",
             "All is there.\n",
             "<p>All is <b>there</b>.<",
-            [{"name": "sales.csv", "type": "text/csv", "size": 5}],
+            [attached | {"sha256": hashlib.sha256(content).hexdigest()}],
         )
     ]
 
