@@ -154,7 +154,8 @@ def check_alarms(ctx: DeploymentContext, deployed: Iterable[Stack]) -> list[Find
         if metric in measured:
             findings.append(about.passed(f"{measured[metric]} values are measured"))
         else:
-            findings.append(about.unknown("nothing was measured in the last two weeks"))
+            every = f"the monitoring function measures every {contract.WATCH_MINUTES} minutes"
+            findings.append(about.unknown(f"nothing was measured in the last two weeks; {every}"))
     return findings
 
 
