@@ -82,6 +82,7 @@ def create_of_stack(
 @MAIL.replaces(_SNS, "_confirm_subscription", "params")
 def confirm_subscription(original: Original, params: dict[str, Any]) -> Answer:
     sns = import_ministack("services.sns")
+    _enter_region(sns._p(params, "TopicArn"))
     token = sns._p(params, "Token")
     topic = sns._topic_by_arn_any_scope(sns._normalize_arn(sns._p(params, "TopicArn")))
     subscriptions = topic["subscriptions"] if topic and token else []
@@ -91,6 +92,20 @@ def confirm_subscription(original: Original, params: dict[str, Any]) -> Answer:
             inner = f"<ConfirmSubscriptionResult>{arn}</ConfirmSubscriptionResult>"
             return sns._xml(200, "ConfirmSubscriptionResponse", inner)  # type: ignore[no-any-return]
     return original(params)
+
+
+@MAIL.replaces(_SNS, "_unsubscribe", "params")
+def unsubscribe(original: Original, params: dict[str, Any]) -> Answer:
+    _enter_region(import_ministack("services.sns")._p(params, "SubscriptionArn"))
+    return original(params)
+
+
+def _enter_region(arn: str) -> None:
+    """Process the request in the region of this ARN: a link in a mail has no signature that names it. At AWS,
+    the host of the link does.
+    """
+    if arn.count(":") > 3:
+        import_ministack("core.responses").set_request_region(arn.split(":")[3])
 
 
 @MAIL.replaces(_SNS, "_list_subscriptions", "params")

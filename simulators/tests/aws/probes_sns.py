@@ -228,3 +228,17 @@ def wants_a_key_that_alarms_may_use(aws):
         metrics.set_alarm_state(AlarmName=name, StateValue="ALARM", StateReason="test")
         mails.append([mail["subject"] for mail in inbox(aws, address) if mail["kind"] == "message"])
     return mails[0] == [] and len(mails[1]) == 1
+
+
+@probe("sns_mail")
+def confirms_and_unsubscribes_in_another_region(aws):
+    sns = aws.client("sns", region="eu-central-1")
+    number = next(_numbers)
+    topic = sns.create_topic(Name=f"topic-{number}")["TopicArn"]
+    address = f"reader-{number}@example.com"
+    sns.subscribe(TopicArn=topic, Protocol="email", Endpoint=address)
+    follow(aws, address)
+    confirmed = counts(sns, topic)
+    sns.publish(TopicArn=topic, Message="m", Subject="s")
+    follow(aws, address, "message")
+    return (confirmed, counts(sns, topic)) == (("1", "0"), ("0", "0"))
