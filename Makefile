@@ -8,13 +8,16 @@ FUNCTION_TESTS := $(addprefix tests/unit/,test_core_*.py test_confluent_*.py tes
 STORAGE_TESTS := tests/faults $(addprefix tests/unit/test_,cleanup.py exporting.py multipart.py publish.py)
 FUNCTION_TEST_PACKAGES := authlib boto3 hypothesis pyarrow pyspark pytest pytest-timeout sqlglot
 
+# To install packages of the system; containers often have no sudo.
+SUDO := $(if $(filter 0,$(shell id -u)),,sudo)
+
 # What `make lint` checks. It leaves out scripts that users add.
 CODE := app.py config dev glue_jobs lakeferry lambdas simulators stacks tests
 
 # Write byte code, even if a container's environment turns it off: the tests start Python hundreds of times.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo test test-glue-6 test-glue-boto3 test-functions test-slow test-simulators rehearse deployments nightly nightly-campaigns nightly-cluster lint checkov synth sbom audit docs bench setup lock clean
+.PHONY: demo test test-glue-6 test-glue-boto3 test-functions test-slow test-simulators rehearse deployments nightly nightly-campaigns nightly-cluster libreoffice lint checkov synth sbom audit docs bench setup lock clean
 
 demo: setup
 	@$(BIN)/lakeferry demo
@@ -72,6 +75,11 @@ nightly: nightly-campaigns nightly-cluster
 nightly-campaigns: demo
 	@$(BOOTSTRAP) flink
 	@$(BIN)/python -m pytest -vv -n 4 --no-loadscope-reorder --durations=40 -m 'deep or simulators'
+
+# LibreOffice from the packages of Debian or Ubuntu: the rehearsal opens workbooks with it, and leaves the check out without it.
+libreoffice:
+	@$(SUDO) apt-get update --quiet
+	@$(SUDO) apt-get install --quiet --yes --no-install-recommends libreoffice-calc
 
 nightly-cluster: setup
 	@$(BIN)/python -m pytest -vv --durations=20 -m 'not deep' tests/spark tests/faults --master 'local-cluster[2,1,1024]'
