@@ -17,7 +17,7 @@ def assemblies(tmp_path_factory):
     deployments["existing"] = shipped.load_existing()
     deployments["shared"] = shipped.load_existing_cluster()
     return {
-        stage: assembly_kit.synthesise(loaded, tmp_path_factory.mktemp(stage))
+        stage: assembly_kit.synthesise(loaded, tmp_path_factory.mktemp(stage), with_assets=True)
         for stage, loaded in deployments.items()
     }
 

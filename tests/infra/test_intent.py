@@ -367,7 +367,8 @@ def moved(dev, tmp_path_factory):
             for topic in deployment.topics
         ],
     )
-    return synthesise(attrs.evolve(dev.plan, deployment=changed), tmp_path_factory.mktemp("moved"))
+    plan = attrs.evolve(dev.plan, deployment=changed)
+    return synthesise(plan, tmp_path_factory.mktemp("moved"), with_assets=True)
 
 
 def test_the_version_of_glue_is_the_deployment_files(dev, moved):

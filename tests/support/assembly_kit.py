@@ -15,6 +15,8 @@ from tests.support import shipped
 
 ROOT = Path(__file__).resolve().parents[2]
 CONTEXT = synthesis.CONTEXT
+#: CDK's own context key: whether code stays where it is, instead of being copied into the assembly.
+_STAYS = "aws:cdk:disable-asset-staging"
 
 
 @attrs.frozen
@@ -55,9 +57,13 @@ class Assembly:
         }
 
 
-def synthesise(plan, folder, change=None, **context):
-    """Synthesise a deployment. `change` is called with the app before the synthesis."""
-    app = synthesis.compose(plan, folder, context)
+def synthesise(plan, folder, change=None, *, with_assets=False, **context):
+    """Synthesise a deployment. `change` is called with the app before the synthesis.
+
+    `with_assets` copies code and settings into the assembly, as a deployment does. It changes no template,
+    and takes time.
+    """
+    app = synthesis.compose(plan, folder, {_STAYS: not with_assets} | context)
     if change:
         change(app)
     failure = ""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Iterator
+import functools
 from pathlib import Path
 
 import attrs
@@ -17,6 +17,10 @@ AWS_SECRET = "/".join(["canary", "Zq7+0SecretThatNobodyMayWriteDown"])
 _SECRETS = {"the pseudonymisation key": KEY, "the AWS secret key": AWS_SECRET.encode()}
 #: The inner and outer pad of HMAC are forms of the key.
 _SECRETS |= {f"the pad 0x{pad:02x}": bytes(byte ^ pad for byte in KEY) for pad in (0x36, 0x5C)}
+
+
+#: The files that this process has searched, with size and time.
+_searched: set[tuple[str, int, int]] = set()
 
 
 @attrs.define
@@ -33,12 +37,18 @@ class Canary:
         self.pieces += 1
         lowered = content.lower()
         for name, secret in _SECRETS.items():
-            if any(form in content for form in _forms(secret)) or secret.hex().encode() in lowered:
+            if any(form in content for form in _list_forms(secret)) or secret.hex().encode() in lowered:
                 self.found.append(f"{name} in {where}")
 
     def look_below(self, folder: Path) -> None:
+        """Search the files that nobody in this process has searched yet, or that have changed since."""
         for file in sorted(folder.rglob("*")):
-            if file.is_file():
+            if not file.is_file():
+                continue
+            facts = file.stat()
+            known = (str(file), facts.st_size, facts.st_mtime_ns)
+            if known not in _searched:
+                _searched.add(known)
                 self.look(file.name, file.name.encode() + b"\n" + file.read_bytes())
 
     def look_in_buckets(self) -> None:
@@ -51,13 +61,15 @@ class Canary:
                     self.look(f"{bucket['Name']}/{item['Key']}", item["Key"].encode() + b"\n" + body)
 
 
-def _forms(secret: bytes) -> Iterator[bytes]:
+@functools.cache
+def _list_forms(secret: bytes) -> list[bytes]:
     """Return the secret, and its base64 forms at each offset, without the characters that depend on
     neighbouring bytes.
     """
-    yield secret
+    forms = [secret]
     for before in range(3):
         first = -(-before * 8 // 6)
         last = (before + len(secret)) * 8 // 6
         for encode in (base64.b64encode, base64.urlsafe_b64encode):
-            yield encode(bytes(before) + secret + bytes(3))[first:last]
+            forms.append(encode(bytes(before) + secret + bytes(3))[first:last])
+    return forms

@@ -217,9 +217,12 @@ def logs(harness: Harness) -> list[Result]:
     if harness.plan.dues:
         failed = harness.plan.dues[0].export.contract
         # The newest run may be a retry of the failed one.
-        states = [run["state"] for run in project.run(f"logs {failed} --last 3")["runs"]]
+        runs = project.run(f"logs {failed} --last 3")["runs"]
+        states = [run["state"] for run in runs]
         require("FAILED" in states, f"the newest runs of {failed}, one of which failed, are {states}")
-        seen.append(f"the failed run of {failed}")
+        lines = runs[states.index("FAILED")]["lines"]
+        require(lines, f"the log of the failed run of {failed} has no line")
+        seen.append(f"{len(lines)} lines of the failed run of {failed}")
     return [Check(_LOGS, "; ".join(seen))]
 
 
