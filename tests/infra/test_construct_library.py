@@ -42,6 +42,7 @@ def example(place):
     return Template.from_stack(TradesStack(app, "Trades", env=place)).to_json()
 
 
+@pytest.mark.slow
 def test_cdk_synthesises_the_example_without_a_warning(example, tmp_path):
     environment = {
         **os.environ,

@@ -224,6 +224,7 @@ def test_a_failed_run_ends_with_the_code_that_a_run_on_this_machine_has(job, rec
     assert "stack trace" not in json.dumps(document)
 
 
+@pytest.mark.slow
 def test_missing_windows_are_published_in_as_many_runs_as_that_takes(job):
     job.settle("2026-11-14", "2026-11-19")
     job.settle("2026-11-17", folder="skipped")
@@ -336,6 +337,7 @@ def test_a_run_that_somebody_or_glue_ends_is_no_success(job, stand_ins, state, c
     assert (process.returncode, document["code"]) == (1, code)
 
 
+@pytest.mark.slow
 def test_a_log_is_followed_until_the_run_has_ended(job, dev):
     job.plan(said(window("2026-11-13")), waits=True)
     code, started = call("export", "run", EXPORT, "--no-wait")
@@ -357,6 +359,7 @@ def test_a_function_cannot_be_followed(job):
     assert (code, refused["code"]) == (2, "USAGE")
 
 
+@pytest.mark.slow
 def test_an_interrupt_stops_watching_and_the_run_goes_on(job):
     job.plan(said(window("2026-11-13")), waits=True)
     with start_watching() as process:

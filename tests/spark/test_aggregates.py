@@ -306,6 +306,7 @@ def test_a_kept_table_keeps_columns_that_the_contract_no_longer_has(lake):
     assert kept(lake) == [("2024-W10", "north", 4, None, fewer.record.id)]
 
 
+@pytest.mark.slow
 def test_old_snapshots_of_the_table_expire_with_their_files(lake):
     """The newest 20 stay, however old they are. The rows of each window stay too."""
     keeping = PEOPLE | {"keep_as_table": True, "min_group_size": 2}

@@ -42,6 +42,7 @@ def test_missing_windows_of_a_range_are_published_oldest_first_and_no_other_one(
     assert states(lake.export(WEEKS, "--windows", "2024-W07..W09", "--only", "missing")) == []
 
 
+@pytest.mark.slow
 def test_a_published_window_is_computed_again_after_its_time_and_only_if_its_rows_changed(lake):
     lake.commit(THINGS, *(thing(f"w{n}", n, n) for n in (-3, -2, 0)))
     lake.export(WEEKS, "--windows", "2024-W07..W08")
