@@ -38,6 +38,7 @@ _MAY_HIDE: Final = (
     "Lake Formation may hide tables in it: if a data lake administrator finds it empty, delete it manually"
 )
 _TAGGED: Final = "has the deployment's tags, but no name of the deployment; check it manually"
+_GIVEN_DATABASE: Final = "an integration of somebody else fills it: confluent.glue_database"
 _OF_FUNCTION: Final = "/aws/lambda/"
 _STACK_NAME: Final = "aws:cloudformation:stack-name"
 _STACK_ID: Final = "aws:cloudformation:stack-id"
@@ -117,11 +118,23 @@ class _Listing:
             shared = retained(
                 f"it also has tables that are not this deployment's: {', '.join(foreign)[:200]}"
             )
-            of_database = shared if foreign else self._require_full_view(ownership)
+            if database in self._given_databases:
+                of_database = retained(_GIVEN_DATABASE)
+            else:
+                of_database = shared if foreign else self._require_full_view(ownership)
             yield of_database.item(AWS, "glue_database", database)
             for table in deployment_tables:
                 yield ownership.item(AWS, "glue_table", table["Name"], table["Name"], (database,))
         yield from self._list_doubtful_tables(databases)
+
+    @cached_property
+    def _given_databases(self) -> frozenset[str]:
+        """The databases that an integration of somebody else fills, by the file and by the deployed stacks:
+        the file may have been edited since.
+        """
+        outputs = [stack.outputs for stack in (*self.history.current, *self.history.deleted)]
+        named = [output["GlueDatabase"] for output in outputs if "GlueDatabase" in output]
+        return frozenset(filter(None, [self.ctx.deployment.existing_glue_database, *named]))
 
     def _list_doubtful_tables(self, databases: Iterable[str]) -> Iterator[Item]:
         """Yield the tables in a bucket that others use too which have a name of the file, and which perhaps

@@ -106,6 +106,21 @@ def test_a_glue_table_with_files_elsewhere_is_not_ours_and_its_database_stays(ct
     assert found == expected
 
 
+@pytest.mark.parametrize("by_file", [True, False])
+def test_an_empty_database_of_somebody_else_s_integration_stays(ctx, stacks, by_file):
+    """The deployment's tables were the only ones in it, and are gone."""
+    database = "lkc-given1" if by_file else "lkc-given2"
+    boto3.client("glue").create_database(DatabaseInput={"Name": database})
+    outputs = {} if by_file else {"GlueDatabase": database}
+    stacks.make("confluent", {"Queue": QUEUE}, known=[f"cleanup:glue_database:{database}"], outputs=outputs)
+    if by_file:
+        confluent = attrs.evolve(ctx.deployment.confluent, glue_database=database)
+        plan = attrs.evolve(ctx.loaded, deployment=attrs.evolve(ctx.deployment, confluent=confluent))
+        ctx = attrs.evolve(ctx, loaded=plan)
+    (found,) = [item for item in inventory.collect(ctx) if item.name == database]
+    assert (found.kind, found.verdict) == ("glue_database", Verdict.RETAINED)
+
+
 @pytest.mark.parametrize(("owned", "verdict"), [(True, Verdict.MANAGED), (False, Verdict.RETAINED)])
 def test_in_a_bucket_of_others_a_table_is_ours_only_if_a_resource_enabled_its_tableflow(ctx, owned, verdict):
     """Otherwise another deployment had the topic in Tableflow before."""
