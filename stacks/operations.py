@@ -23,8 +23,8 @@ from stacks.confluent.stack import Cluster, ConfluentStack, find_glue_database
 from stacks.constructs.function import FunctionSchedule, PythonFunction
 from stacks.constructs.lake_formation import READS_DATABASE, LakeFormationGrants
 from stacks.constructs.mail import alarm_on_dead_letters, create_alarm
-from stacks.constructs.monitoring_rights import may_read_brought_key, may_read_tables, may_use_keys
-from stacks.constructs.secrets import may_decrypt_files, name_secret_arn
+from stacks.constructs.monitoring_rights import may_read_tables, may_use_keys
+from stacks.constructs.secrets import may_decrypt_files, may_read_secret, name_secret_arn
 from stacks.constructs.statements import (
     ITS_JOBS,
     ITS_TOPICS,
@@ -166,7 +166,6 @@ class OperationsStack(LakeferryStack):
         It reads keys that can only read metrics and tables; of other keys it reads dates.
         """
         lake = self.data.lake
-        source = self._catalog_source
         manifests = f"{lake.arn}/{lake.prefixes.exports}/*/manifests/*"
         return [
             *(may_read_tables(self, lake, self._glue_database) if self.deployment.tables_in_glue else []),
@@ -176,8 +175,7 @@ class OperationsStack(LakeferryStack):
             # Without a condition on the prefix: with one, S3 answers 403 instead of 404 for a manifest that
             # doesn't exist yet.
             allow("FindManifests", ["s3:ListBucket"], [lake.arn]),
-            *(self._may_read_keys(self.confluent.cluster) if self.confluent else self._may_read_ages()),
-            *(may_read_brought_key(self, source.key_secret) if source else []),
+            *self._may_read_all_keys(),
             allow(
                 "EmitMetrics",
                 ["cloudwatch:PutMetricData"],
@@ -186,6 +184,18 @@ class OperationsStack(LakeferryStack):
                 why="CloudWatch has no resources for metrics; the condition allows one namespace.",
             ),
         ]
+
+    def _may_read_all_keys(self) -> list[Statement]:
+        if self.confluent:
+            return self._may_read_keys(self.confluent.cluster)
+        source = self._catalog_source
+        return [
+            *self._may_read_ages(self.deployment.manual_secrets),
+            *(self._may_read_key_of_catalog(source) if source else []),
+        ]
+
+    def _may_read_key_of_catalog(self, source: CatalogSource) -> list[Statement]:
+        return may_read_secret(self, "TableflowKey", name_secret_arn(self, source.key_secret))
 
     def _may_read_keys(self, cluster: Cluster) -> list[Statement]:
         watchers = [cluster.watcher_secret_arn, cluster.table_watcher_secret_arn]

@@ -138,7 +138,7 @@ def _find_inherited(
                 name,
                 Finding(f"{file} computes it from {topic}.{path}, which isn't in the schema of {topic}"),
             )
-        for personal in source.personal_below(path):
+        for personal in source.personal_inside_or_around(path):
             is_inside_copy = origin.copies == (topic, path) and is_inside(personal, path)
             inherited = name + personal.removeprefix(path) if is_inside_copy else name
             why = f"{file} computes it from {topic}.{personal}, which is personal"

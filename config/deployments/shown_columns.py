@@ -74,7 +74,7 @@ def choose_columns(schema: TopicSchema, schemes: Sequence[str] = _SCHEMES) -> Sh
     """
     reasons: dict[str, str] = {}
     for field in schema.type.fields:
-        for path in schema.personal_below(field.name):
+        for path in schema.personal_inside_or_around(field.name):
             where = "" if path == field.name else f"{path}: "
             reasons.setdefault(field.name, where + schema.personal[path].why)
     hidden_names = {name.lower() for name in reasons}

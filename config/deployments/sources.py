@@ -37,7 +37,8 @@ _INSERT: Final = re.compile(
     r"(?:(?:`[^`]+`|\w+)\.){0,2}(?:`([^`]+)`|(\w+))(?=[\s(;]|--|/\*|$)",
     re.IGNORECASE | re.DOTALL,
 )
-_COMMENT: Final = re.compile(r"--[^\n]*|/\*(?:(?!\*/).)*\*/", re.DOTALL)
+#: A comment, or a text or name in quotes, which may have what looks like one.
+_COMMENT: Final = re.compile(r"""('(?:[^']|'')*'|`[^`]*`|"[^"]*")|--[^\n]*|/\*(?:(?!\*/).)*\*/""", re.DOTALL)
 #: The names of the tables that a statement drops.
 _DROP: Final = re.compile(
     r"\bDROP\s+(?:MATERIALIZED\s+|TEMPORARY\s+)?TABLE\s+(?:IF\s+EXISTS\s+)?"
@@ -149,8 +150,9 @@ def _read_statement(folder: Path) -> StatementText:
         raise Missing(f"project/flink/{folder.name}/properties.toml is not TOML: {error}") from None
     create = texts["create.sql"]
     undo = texts["undo.sql"]
-    buckets = _BUCKETS.search(create)
-    drops = _DROP.findall(_COMMENT.sub(" ", undo))
+    code = _remove_comments(create)
+    buckets = _BUCKETS.search(code)
+    drops = _DROP.findall(_remove_comments(undo))
     return StatementText(
         create=create,
         undo=undo,
@@ -158,9 +160,13 @@ def _read_statement(folder: Path) -> StatementText:
         table=_find_name(_TABLE, create),
         inserts_into=_find_name(_INSERT, create),
         dropped=tuple(quoted or plain for quoted, plain in drops),
-        options=dict(_OPTION.findall(create)),
+        options=dict(_OPTION.findall(code)),
         partitions=int(buckets[1]) if buckets else _DEFAULT_BUCKETS,
     )
+
+
+def _remove_comments(sql: str) -> str:
+    return _COMMENT.sub(lambda found: found[1] or " ", sql)
 
 
 def _find_name(pattern: re.Pattern[str], sql: str) -> str:

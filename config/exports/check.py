@@ -215,7 +215,7 @@ def _find_untreated(index: int, column: Column, paths: list[str], schema: TopicS
     """Yield a finding if the column has a value of a personal field among `paths` and no treatment."""
     findings = {}
     for path in paths:
-        for field in schema.personal_below(path, as_text=column.type == "text"):
+        for field in schema.personal_inside_or_around(path, as_text=column.type == "text"):
             findings[field] = schema.personal[field]
     carried = [f"{field}: {finding.why}" for field, finding in findings.items() if finding is not UNTAGGED]
     if any(path.startswith(("kafka_raw_key", "kafka_raw_value", "kafka_headers")) for path in paths):

@@ -97,8 +97,9 @@ class Delivery:
         default=list,
     )
     attach_up_to_kb: int = setting(
-        "Attach the files to the mail if together they have at most this many kilobytes; 0 attaches nothing. "
-        "Only mails over SES can have files ([mail] of the deployment file).",
+        "Attach the CSV file and the other formats of `also`, as they are stored, to the mail if together "
+        "they have at most this many kilobytes of 1,000 bytes. If they have more, or with 0, none is "
+        "attached. Only mails over SES can have files ([mail] of the deployment file).",
         default=0,
         minimum=0,
         maximum=5000,

@@ -70,7 +70,7 @@ class TopicSchema:
         """Return whether the field has the tag PII, or is computed from personal fields."""
         return self.fields[path].tagged or path in self.copied
 
-    def personal_below(self, path: str, *, as_text: bool = True) -> list[str]:
+    def personal_inside_or_around(self, path: str, *, as_text: bool = True) -> list[str]:
         """Return the personal fields among `path` itself, the fields inside it, and the fields that contain
         it.
 

@@ -23,7 +23,7 @@ _TOPICS: Final = ("topic", "error_log_topic")
 
 
 def require_own_contents(
-    ctx: DeploymentContext, to_delete: Iterable[Item], standing: Iterable[Stack]
+    ctx: DeploymentContext, to_delete: Iterable[Item], deployed: Iterable[Stack]
 ) -> None:
     """Raise CommandFailed if a cluster has topics, or a pool has statements, that the deployment did not
     create.
@@ -33,7 +33,7 @@ def require_own_contents(
     objects = [f"Flink statement {name}" for name in statements]
     clusters = [item for item in items if item.kind == "kafka_cluster" and item.verdict is Verdict.MANAGED]
     if clusters:
-        resources = [resource for stack in standing for resource in read_known(ctx, stack)]
+        resources = [resource for stack in deployed for resource in read_known(ctx, stack)]
         known_resources = [resource for resource in resources if resource.status != stacks.DELETED]
         for item in clusters:
             topics = _list_foreign_topics(ctx, item, known_resources)
@@ -51,7 +51,7 @@ def _list_foreign_topics(
     """Return the topics that no resource creates or writes. Raises CommandFailed if that can't be told.
 
     After a deletion that stopped half-way, the key that lists topics is gone, and so are the topics'
-    resources. The deletion before had made this check.
+    resources. The deletion before had made this check: it refuses to begin otherwise.
     """
     deployment_names: set[str] = set()
     for resource in known_resources:
@@ -62,7 +62,7 @@ def _list_foreign_topics(
     try:
         listed = set(_list_topics(ctx, cluster))
     except LakeferryError as error:
-        if not any(resource.identity.kind == "topic" for resource in known_resources):
+        if not any(_is_needed_for_topics(resource) for resource in known_resources):
             return []
         secret = ctx.confluent_secret(MANAGERS_KAFKA_KEY)
         message = (
@@ -73,6 +73,11 @@ def _list_foreign_topics(
             "DESTROY-FOREIGN", message, f"`lakeferry rotate {secret} --now`, then destroy again"
         ) from None
     return sorted(name for name in listed - deployment_names if not _INTERNAL.fullmatch(name))
+
+
+def _is_needed_for_topics(resource: KnownResource) -> bool:
+    """Return whether it is a topic, or makes or uses the key with which topics are listed."""
+    return resource.identity.kind == "topic" or MANAGERS_KAFKA_KEY in str(resource.properties)
 
 
 def _list_topics(ctx: DeploymentContext, cluster: Item) -> Iterator[str]:

@@ -112,25 +112,25 @@ def read_known(ctx: DeploymentContext, stack: Stack) -> list[KnownResource]:
     return known
 
 
-def require_same_tenants(ctx: DeploymentContext, standing: Iterable[Stack]) -> None:
+def require_same_tenants(ctx: DeploymentContext, deployed: Iterable[Stack]) -> None:
     """Raise OtherTenant if a login is of another organization or account than the objects of the stacks.
 
     Such a login sees none of them: a deployment would change nothing and look well, and a deletion would find
     nothing left. Raises CommandFailed, LakeferryError.
     """
-    for _, other in find_other_tenants(ctx, standing):
+    for _, other in find_other_tenants(ctx, deployed):
         raise other
 
 
 def find_other_tenants(
-    ctx: DeploymentContext, standing: Iterable[Stack]
+    ctx: DeploymentContext, deployed: Iterable[Stack]
 ) -> Iterator[tuple[KnownResource, OtherTenant]]:
     """Yield the first object of each stack that is in another organization or account than the login.
 
     See above for the rest.
     """
     checker = ExistenceChecker(ctx)
-    for stack in standing:
+    for stack in deployed:
         for resource in read_known(ctx, stack):
             try:
                 checker.require_tenant(resource)

@@ -57,7 +57,8 @@ def render_page(document: Mapping[str, Any]) -> str:
         "<!doctype html><html lang=en><meta charset=utf-8>"
         "<meta name=viewport content='width=device-width,initial-scale=1'>"
         f"<title>{title}</title><style>{_STYLE}</style><body><h1>{title}</h1><p>{counted}</p>"
-        "<p>What could not be seen is unknown, never passed. Nothing was changed in the accounts.</p>"
+        "<p>What could not be seen is unknown, never passed. Nothing was changed in the accounts; "
+        "--glue-probe starts one run of a job, which exports nothing.</p>"
         f"<dl>{listed}</dl>{''.join(sections)}\n"
     )
 

@@ -13,7 +13,7 @@ from botocore.config import Config
 
 from lambdas.handlers.runtime import LambdaContext, entry_point, get_client
 from lambdas.links.ledger import Ledger
-from lambdas.links.opening import Door, LinkedExport
+from lambdas.links.opening import LinkedExport, LinkOpener
 from lambdas.links.pages import Response
 from lambdas.shared import deployment
 from lambdas.shared.clock import Clock, SystemClock
@@ -59,14 +59,14 @@ class KeyCache:
 def open_link(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     """Answer a request. The log has neither the token nor the presigned URL."""
     with entry_point(request=(event.get("requestContext") or {}).get("requestId")) as log:
-        return answer(_open_door(log), event).document()
+        return answer(_make_opener(log), event).document()
 
 
-def answer(door: Door, event: dict[str, Any]) -> Response:
+def answer(opener: LinkOpener, event: dict[str, Any]) -> Response:
     token = str((event.get("pathParameters") or {}).get("token") or "")
     if event["requestContext"]["http"]["method"] == "POST":
-        return door.download(token, _read_chosen(event))
-    return door.show(token)
+        return opener.download(token, _read_chosen(event))
+    return opener.show(token)
 
 
 def _read_chosen(event: dict[str, Any]) -> str:
@@ -80,11 +80,11 @@ def _read_chosen(event: dict[str, Any]) -> str:
     return parse_qs(body).get("file", [""])[0]
 
 
-def _open_door(log: Log) -> Door:
+def _make_opener(log: Log) -> LinkOpener:
     settings = LinkSettings.from_environment(os.environ)
     client = get_client("s3", S3_CONFIG)
     objects = Objects(client, settings.bucket)
-    return Door(
+    return LinkOpener(
         objects=objects,
         ledger=Ledger(objects, settings.links),
         read_keys=_open_keys(settings.secret, settings.deployment).read,

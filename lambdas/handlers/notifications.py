@@ -16,7 +16,7 @@ from lambdas.notifications.announcement import Announcer
 from lambdas.notifications.mail_links import Links
 from lambdas.notifications.mailer import LinkSigner, Notifier
 from lambdas.notifications.outcome import ExportSettings
-from lambdas.notifications.post import Post
+from lambdas.notifications.ses_mailer import SesMailer
 from lambdas.notifications.undelivered import Reporter
 from lambdas.shared import deployment
 from lambdas.shared.clock import Clock, SystemClock
@@ -114,7 +114,7 @@ def build(settings: Settings, clock: Clock, log: Log, request_id: str) -> Notifi
         invocation=request_id,
         signer=_open_signer(settings, clock),
         announce=announcer.announce,
-        post=_open_post(settings),
+        ses_mailer=_open_ses_mailer(settings),
     )
 
 
@@ -128,12 +128,12 @@ def open_reporter(settings: Settings, log: Log) -> Reporter:
     )
 
 
-def _open_post(settings: Settings) -> Post | None:
+def _open_ses_mailer(settings: Settings) -> SesMailer | None:
     """Return None for a deployment whose mails SNS sends."""
     if not settings.mail_sender:
         return None
     client = get_client("sesv2", SENT_ONCE)
-    return Post(SesSender(client, settings.mail_sender, settings.mail_configuration_set))
+    return SesMailer(SesSender(client, settings.mail_sender, settings.mail_configuration_set))
 
 
 def _open_signer(settings: Settings, clock: Clock) -> LinkSigner | None:

@@ -55,7 +55,7 @@ class LinkedExport:
 
 
 @attrs.frozen
-class Door:
+class LinkOpener:
     """`read_keys` returns the keys, read again if `newer` ones than those in memory are asked for. `exports`
     are those with links, and `prefix` is where their files are. `deployment` is the metrics' dimension."""
 

@@ -3,13 +3,13 @@
 - Each window and addressee has one marker, a small object in S3 that records the last news that the
   addressee got about the window. An addressee is an audience, or one recipient where each gets a mail of
   their own. The marker is written conditionally before a mail is published (`If-None-Match: *`, or
-  `If-Match` with the ETag of the marker that was read) and again after SNS accepted the mail. So an event
-  that is delivered twice, even at the same time, causes one mail.
-- If SNS certainly did not accept the mail, the marker is restored and the invocation fails. Lambda retries it
-  twice; then the event goes to the dead-letter queue, which has an alarm.
-- If the invocation ends between the two writes, or if SNS's answer or the second write is lost, Lambda's
-  retry of the same invocation, which has the same request id, sends the mail again. So a mail may arrive
-  twice; both copies have the id of the same run.
+  `If-Match` with the ETag of the marker that was read) and again after SNS or SES accepted the mail. So an
+  event that is delivered twice, even at the same time, causes one mail.
+- If the service certainly did not accept the mail, the marker is restored and the invocation fails. Lambda
+  retries it twice; then the event goes to the dead-letter queue, which has an alarm.
+- If the invocation ends between the two writes, or if the service's answer or the second write is lost,
+  Lambda's retry of the same invocation, which has the same request id, sends the mail again. So a mail may
+  arrive twice; both copies have the id of the same run.
 - A mail is lost only if all three attempts of an invocation end between the two writes. The event is then in
   the dead-letter queue too, and no other invocation sends this mail until somebody deletes the marker, whose
   key is in MAIL-BUSY.
@@ -35,7 +35,7 @@ from lambdas.notifications.mail_links import Links, PersonalLinks
 from lambdas.notifications.message import Mail
 from lambdas.notifications.outcome import ExportSettings, RunOutcome
 from lambdas.notifications.page import compose_page
-from lambdas.notifications.post import Post
+from lambdas.notifications.ses_mailer import SesMailer
 from lambdas.shared.clock import Clock
 from lambdas.shared.errors import InProgress, LakeferryError, Refused, Transient
 from lambdas.shared.http import NotSent, ResponseLost
@@ -148,7 +148,7 @@ class Notifier:
     invocation: str
     announce: Callable[[ExportSettings, RunOutcome], None]
     signer: LinkSigner | None = None
-    post: Post | None = None
+    ses_mailer: SesMailer | None = None
 
     def job_ended(self, job: str, job_run_id: str, state: str) -> None:
         """Send the mails about a job run that has ended, and announce what it published.
@@ -250,8 +250,8 @@ class Notifier:
 
     def _send(self, mail: Mail, export: ExportSettings, addressee: Addressee) -> None:
         """Send a mail over SNS, or over SES if the deployment has it and the mail is for a recipient."""
-        if self.post and addressee.audience == RECIPIENTS:
-            self.post.send(mail, export, addressee.recipient)
+        if self.ses_mailer and addressee.audience == RECIPIENTS:
+            self.ses_mailer.send(mail, export, addressee.recipient)
         else:
             self.topics.publish(mail.topic, mail.subject, mail.body, addressee.recipient)
 
@@ -275,13 +275,13 @@ class Notifier:
     ) -> Mail:
         facts = outcome.gather_facts(self.objects, self.links.prefix, export, news, self.clock.time())
         if addressee.audience == RECIPIENTS:
-            if self.post:
+            if self.ses_mailer:
                 facts = attrs.evolve(facts, attached=self._read_attachments(export, news))
             personal = None
             if addressee.recipient and self.signer and export.link_days:
                 personal = self.signer.open_for(export, addressee.recipient)
             mail = message.compose_notice(export.topic, news, state, facts, self.links, personal=personal)
-            if self.post is None:
+            if self.ses_mailer is None:
                 return mail
             return attrs.evolve(mail, page=compose_page(news, state, facts, self.links, personal))
         return message.compose_alarm(
@@ -289,11 +289,12 @@ class Notifier:
         )
 
     def _read_attachments(self, export: ExportSettings, news: RunOutcome) -> tuple[Attachment, ...]:
-        shipped = outcome.read_contract(export.name)
-        if shipped is None or not news.has_file or not shipped.delivery.attach_up_to_kb:
+        contract_in_zip = outcome.read_contract(export.name)
+        most_kb = contract_in_zip.delivery.attach_up_to_kb if contract_in_zip else 0
+        if not most_kb or not news.has_file:
             return ()
         files = message.select_files(news.document)
-        return read_attachments(self.objects, files, shipped.delivery.attach_up_to_kb)
+        return read_attachments(self.objects, files, most_kb)
 
     def _write(self, key: str, marker: Marker, over: str) -> str:
         """Overwrite the marker with the ETag `over`.

@@ -91,7 +91,8 @@ _KEY: Final = re.compile(r"[A-Za-z0-9_.=/-]+")
 _NUMBER: Final = re.compile(r"-?[0-9]{1,40}(\.[0-9]{1,40})?")
 
 HOW_TO_DOWNLOAD: Final = (
-    "Sign in to AWS with your usual access, then follow a link and choose Download. Links do not expire."
+    "Sign in to AWS with your usual access, then follow a link and choose Download. A link "
+    "works as long as the file is kept."
 )
 _FIRST: Final = {
     states.COMPLETE: "The file is ready.",

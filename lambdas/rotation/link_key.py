@@ -1,7 +1,8 @@
 """The key that signs links. No vendor has it: a new one is made here, and stored.
 
-A replaced key stays in the secret, with the time until which a link that it signed can work. Links are
-verified with all of these keys. Keys whose time is over are removed by the schedule, and all of them by an
+A replaced key stays in the secret, with the time until which a link that it signed can work, by the
+`link_days` of the present file: a file with fewer days ends earlier links sooner. Links are verified with all
+of these keys. Keys whose time is over are removed by the schedule, and all of them by an
 operator's `revoke`, which ends every link that they signed.
 """
 

@@ -331,7 +331,8 @@ class ViewProps(Properties[IcebergTableOutputs]):
     name: str = prop(f"The view's name: {sql.CHOSEN}.")
     table: str = prop("Full name of the Iceberg table, as in SQL.")
     columns: list[str] = prop(
-        "The table's columns that the view may show. Those that the table doesn't have yet are left out."
+        "The table's columns that the view may show. Those that the table doesn't have are left out until a "
+        "property of the view changes."
     )
 
     def problems(self) -> Iterator[tuple[str, str]]:

@@ -13,6 +13,7 @@ from pyiceberg.partitioning import UNPARTITIONED_PARTITION_SPEC, PartitionSpec
 from pyiceberg.schema import Schema
 from pyiceberg.serializers import FromInputFile
 from pyiceberg.table import CommitTableResponse, Table
+from pyiceberg.table.metadata import TableMetadata
 from pyiceberg.table.sorting import UNSORTED_SORT_ORDER, SortOrder
 from pyiceberg.table.update import TableRequirement, TableUpdate
 from pyiceberg.typedef import EMPTY_DICT, Identifier, Properties
@@ -21,12 +22,14 @@ from pyiceberg.typedef import EMPTY_DICT, Identifier, Properties
 class VendorCatalog(NoopCatalog, MetastoreCatalog):
     """The part of a catalog that the Tableflow writer uses.
 
-    Files are read and written with the FileIO properties of `act_as`.
+    Files are read and written with the FileIO properties of `act_as`. `metadata` has what is in each current
+    metadata file, for those who may not read it.
     """
 
     def __init__(self) -> None:
         super().__init__("tableflow")
         self.pointers: dict[Identifier, str] = {}
+        self.metadata: dict[Identifier, TableMetadata] = {}
 
     def act_as(self, properties: Mapping[str, str]) -> None:
         self.properties = dict(properties)
@@ -53,6 +56,7 @@ class VendorCatalog(NoopCatalog, MetastoreCatalog):
         )
         self._write_metadata(staged.metadata, staged.io, staged.metadata_location)
         self.pointers[tuple(identifier)] = staged.metadata_location
+        self.metadata[tuple(identifier)] = staged.metadata
         return self.load_table(identifier)
 
     def load_table(self, identifier: str | Identifier) -> Table:
@@ -71,11 +75,13 @@ class VendorCatalog(NoopCatalog, MetastoreCatalog):
         staged = self._update_and_stage_table(current, table.name(), requirements, updates)
         self._write_metadata(staged.metadata, staged.io, staged.metadata_location)
         self.pointers[table.name()] = staged.metadata_location
+        self.metadata[table.name()] = staged.metadata
         committed = {"metadata": staged.metadata, "metadata-location": staged.metadata_location}
         return CommitTableResponse.model_validate(committed)
 
     def drop_table(self, identifier: str | Identifier) -> None:
         self.pointers.pop(tuple(identifier), None)
+        self.metadata.pop(tuple(identifier), None)
 
     def _load_file_io(self, properties: Properties = EMPTY_DICT, location: str | None = None) -> Any:
         return load_file_io({**self.properties, **properties}, location)

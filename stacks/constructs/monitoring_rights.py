@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from constructs import Construct
 
-from stacks.constructs.secrets import may_decrypt_tables, may_read_secret, name_secret_arn, through
+from stacks.constructs.secrets import may_decrypt_tables, through
 from stacks.constructs.statements import ITS_KEYS, ONE_DATABASE, Statement, allow, list_glue_table_arns
 from stacks.lake import Lake
 
@@ -33,14 +33,4 @@ def may_use_keys(scope: Construct, readers: list[str], keys: list[str]) -> list[
     return [
         allow("ReadReadersKeys", ["secretsmanager:GetSecretValue"], readers),
         allow("DecryptKeys", ["kms:Decrypt"], keys, through(scope, "secretsmanager")),
-    ]
-
-
-def may_read_brought_key(scope: Construct, name: str) -> list[Statement]:
-    """Allow a key that people bring for somebody else's tables in Confluent's storage, and its age."""
-    secret = name_secret_arn(scope, name)
-    dates = ["secretsmanager:DescribeSecret", "secretsmanager:ListSecretVersionIds"]
-    return [
-        allow("ReadAgesOfKeys", dates, [secret]),
-        *may_read_secret(scope, "TableflowKey", secret),
     ]

@@ -1,4 +1,4 @@
-"""A door for links over a bucket in memory, with published windows, keys, and a log."""
+"""A opener for links over a bucket in memory, with published windows, keys, and a log."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import json
 
 from dev.docs import samples
 from lambdas.links.ledger import Ledger
-from lambdas.links.opening import Door, LinkedExport
+from lambdas.links.opening import LinkedExport, LinkOpener
 from lambdas.shared.link_tokens import KeyRing, Link, ReplacedKey
 from lambdas.shared.log import open_log
 from lambdas.shared.redaction import Secret
@@ -49,8 +49,8 @@ class LinkEnvironment:
         return Ledger(self.objects, "links")
 
     @property
-    def door(self):
-        return Door(
+    def opener(self):
+        return LinkOpener(
             objects=self.objects,
             ledger=self.ledger,
             read_keys=self._read_keys,

@@ -476,7 +476,7 @@ WRONG = {
             ("snowflake_table", "# "),
         ),
         "exports[0].contract",
-        "reads stock_trades, which is not a table in Glue",
+        "reads stock_trades, which is no table that exports can read",
     ),
     "a cluster without roles on topics": (
         (('cluster_type = "Standard"', 'cluster_type = "Basic"'),),

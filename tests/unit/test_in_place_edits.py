@@ -132,3 +132,17 @@ def test_the_shipped_statements():
     assert flat.reads == ("store_orders_once",)
     for name in ("stock_trades_by_minute", "store_orders_once"):
         assert find_in_place_edit(sources.statement(name)) is None
+
+
+def test_a_comment_of_a_statement_proves_nothing(tmp_path):
+    """Neither a comment nor a text in quotes is an option of the table."""
+    folder = tmp_path / "flink" / "t"
+    folder.mkdir(parents=True)
+    options = "'kafka.retention.time' = '-- 1 d', 'changelog.mode' = 'upsert'"
+    comments = "-- 'changelog.mode' = 'append'\n/* INTO 9 BUCKETS */"
+    folder.joinpath("create.sql").write_text(
+        f"CREATE TABLE t WITH ({options}) {comments} AS SELECT a FROM s;\n"
+    )
+    folder.joinpath("undo.sql").write_text("DROP TABLE t; -- DROP TABLE u;\n")
+    text = Sources(tmp_path, NOT_JUDGED).statement("t")
+    assert (text.options, text.partitions, text.dropped) == ({"changelog.mode": "upsert"}, 6, ("t",))

@@ -37,7 +37,7 @@ NAME = "weekly_sales_2026-W46.csv"
 def test_get_shows_the_files_and_counts_no_download():
     env = LinkEnvironment()
     for _ in range(DOWNLOADS + 2):
-        page = env.door.show(env.sign())
+        page = env.opener.show(env.sign())
         assert page.status == 200
     assert NAME in page.body
     assert "5.0 MB" in page.body
@@ -46,14 +46,14 @@ def test_get_shows_the_files_and_counts_no_download():
 
 def test_post_leads_to_the_file_for_a_minute():
     env = LinkEnvironment()
-    answer = env.door.download(env.sign(), "0")
+    answer = env.opener.download(env.sign(), "0")
     assert answer.status == 303
     assert f"/{NAME}?X-Amz-Expires=60&" in answer.headers["Location"]
     assert env.ledger.read(LINK).files == {NAME: 1}
 
 
 def refuse(env, token, reason):
-    for answer in (env.door.show(token), env.door.download(token, "0")):
+    for answer in (env.opener.show(token), env.opener.download(token, "0")):
         assert answer == pages.refuse()
     assert env.list_reasons() == [reason, reason]
     assert env.ledger.read(LINK).count == 0
@@ -78,7 +78,7 @@ def test_an_old_token_opens_nothing():
 def test_a_token_that_a_replaced_key_signed_opens():
     env = LinkEnvironment()
     token = env.sign(keys=KeyRing(AUDIENCE, OLD_KEY))
-    assert env.door.show(token).status == 200
+    assert env.opener.show(token).status == 200
 
 
 def test_somebody_who_left_the_list_opens_nothing():
@@ -98,7 +98,7 @@ def test_a_revoked_link_opens_nothing_and_later_ones_open(window, recipient):
     env.ledger.revoke(EXPORT, Revocation(NOW, window, recipient))
     refuse(env, env.sign(), link_tokens.REVOKED)
     env.clock.sleep(1)
-    assert env.door.show(env.sign()).status == 200
+    assert env.opener.show(env.sign()).status == 200
 
 
 @pytest.mark.parametrize(
@@ -107,7 +107,7 @@ def test_a_revoked_link_opens_nothing_and_later_ones_open(window, recipient):
 def test_the_revocation_of_other_links_changes_nothing(window, recipient):
     env = LinkEnvironment()
     env.ledger.revoke(EXPORT, Revocation(NOW, window, recipient))
-    assert env.door.show(env.sign()).status == 200
+    assert env.opener.show(env.sign()).status == 200
 
 
 def test_revocations_add_up_and_the_same_one_is_kept_once():
@@ -123,18 +123,18 @@ def test_a_link_is_used_up_after_so_many_downloads_also_with_the_copy_of_another
     env.clock.sleep(60)
     second = env.sign()
     assert first != second
-    statuses = [env.door.download(token, "0").status for token in (first, second) * 3]
+    statuses = [env.opener.download(token, "0").status for token in (first, second) * 3]
     assert statuses == [303] * DOWNLOADS + [403] * 3
     assert env.ledger.read(LINK).count == DOWNLOADS
-    assert env.door.show(first) == pages.refuse()
+    assert env.opener.show(first) == pages.refuse()
     assert set(env.list_reasons()) == {link_tokens.USED_UP}
 
 
 def test_another_recipient_s_downloads_are_counted_apart():
     env = LinkEnvironment()
     for _ in range(DOWNLOADS):
-        env.door.download(env.sign(), "0")
-    assert env.door.download(env.sign(attrs.evolve(LINK, recipient=BEN)), "0").status == 303
+        env.opener.download(env.sign(), "0")
+    assert env.opener.download(env.sign(attrs.evolve(LINK, recipient=BEN)), "0").status == 303
 
 
 def test_a_download_between_reading_and_writing_is_counted():
@@ -160,19 +160,19 @@ def test_a_count_that_is_always_overtaken_gives_up():
 @pytest.mark.parametrize("chosen", ["", "1", "-1", "0x0", "²", "9" * 50, "0 "])
 def test_a_file_that_is_not_offered_is_refused(chosen):
     env = LinkEnvironment()
-    assert env.door.download(env.sign(), chosen) == pages.refuse()
+    assert env.opener.download(env.sign(), chosen) == pages.refuse()
     assert env.ledger.read(LINK).count == 0
 
 
 def test_an_old_link_leads_to_its_own_files_and_says_that_newer_ones_exist():
     env = LinkEnvironment()
     env.publish_again()
-    page = env.door.show(env.sign())
+    page = env.opener.show(env.sign())
     assert "A newer version of these files exists: version 2." in page.body
-    assert "20261116T060009Z-5a0c9e12" in env.door.download(env.sign(), "0").headers["Location"]
+    assert "20261116T060009Z-5a0c9e12" in env.opener.download(env.sign(), "0").headers["Location"]
     newest = env.sign(attrs.evolve(LINK, generation=2))
-    assert "newer version" not in env.door.show(newest).body
-    assert "20261117T060009Z-77aa88bb" in env.door.download(newest, "0").headers["Location"]
+    assert "newer version" not in env.opener.show(newest).body
+    assert "20261117T060009Z-77aa88bb" in env.opener.download(newest, "0").headers["Location"]
 
 
 @pytest.mark.parametrize("link", [attrs.evolve(LINK, generation=2), attrs.evolve(LINK, window="2026-W01")])
@@ -185,7 +185,7 @@ def test_a_file_that_expired_is_gone_and_not_counted():
     env = LinkEnvironment()
     (key,) = [key for key in env.bucket.objects if key.endswith(".csv")]
     del env.bucket.objects[key]
-    assert env.door.download(env.sign(), "0") == pages.refuse()
+    assert env.opener.download(env.sign(), "0") == pages.refuse()
     assert env.list_reasons() == [link_tokens.GONE]
     assert env.ledger.read(LINK).count == 0
 
@@ -202,8 +202,8 @@ def test_a_manifest_that_names_files_elsewhere_opens_none_of_them():
 def test_the_log_says_who_opened_what_and_has_neither_token_nor_url():
     env = LinkEnvironment()
     token = env.sign()
-    url = env.door.download(token, "0").headers["Location"]
-    env.door.show(token[:-3] + "AAA")
+    url = env.opener.download(token, "0").headers["Location"]
+    env.opener.show(token[:-3] + "AAA")
     opened, refused = env.list_log()
     expected = {"message": "opened", "export": EXPORT, "window": WINDOW, "recipient": ANN, "file": NAME}
     assert expected.items() <= opened.items()
@@ -217,7 +217,7 @@ def test_the_log_says_who_opened_what_and_has_neither_token_nor_url():
 
 def test_a_refusal_is_a_metric_with_its_reason():
     env = LinkEnvironment()
-    env.door.show("nonsense")
+    env.opener.show("nonsense")
     (entry,) = env.list_log()
     (directive,) = entry["_aws"]["CloudWatchMetrics"]
     assert directive["Namespace"] == "Lakeferry"
@@ -245,7 +245,7 @@ def test_pages_escape_all_texts_and_run_nothing():
 
 def test_the_form_may_lead_to_the_bucket_only():
     env = LinkEnvironment()
-    policy = env.door.show(env.sign()).headers["Content-Security-Policy"]
+    policy = env.opener.show(env.sign()).headers["Content-Security-Policy"]
     assert policy.endswith("form-action 'self' https://bucket.s3.example.com")
     assert pages.refuse().headers["Content-Security-Policy"].endswith("form-action 'none'")
 
@@ -267,9 +267,9 @@ def request(method, token, **event):
 )
 def test_the_form_of_a_request_is_read(body, status):
     env = LinkEnvironment()
-    assert handler.answer(env.door, request("POST", env.sign(), **body)).status == status
+    assert handler.answer(env.opener, request("POST", env.sign(), **body)).status == status
 
 
 def test_a_request_without_a_token_is_refused():
     env = LinkEnvironment()
-    assert handler.answer(env.door, request("GET", "") | {"pathParameters": None}) == pages.refuse()
+    assert handler.answer(env.opener, request("GET", "") | {"pathParameters": None}) == pages.refuse()

@@ -18,7 +18,7 @@ from config.exports import contracts
 from dev.docs import samples
 from lambdas.notifications import errors as notification_errors
 from lambdas.notifications.attachments import read_attachments
-from lambdas.notifications.post import Post
+from lambdas.notifications.ses_mailer import SesMailer
 from lambdas.notifications.undelivered import Reporter
 from lambdas.shared.errors import LakeferryError, Refused
 from lambdas.shared.http import NotSent, ResponseLost
@@ -72,8 +72,8 @@ class SesEnvironment(NotificationEnvironment):
         self.exports = {SALES.name: attrs.evolve(SALES, topic="", recipients=ids, addresses=tuple(addresses))}
 
     def notifier(self, invocation):
-        post = Post(SesSender(self.ses, SENDER, "lakeferry-dev-mails"))
-        return attrs.evolve(super().notifier(invocation), post=post)
+        ses_mailer = SesMailer(SesSender(self.ses, SENDER, "lakeferry-dev-mails"))
+        return attrs.evolve(super().notifier(invocation), ses_mailer=ses_mailer)
 
 
 def notified(*windows, manifests=(), state="SUCCEEDED", addresses=READERS):
@@ -414,8 +414,8 @@ def test_a_mail_arrives_in_the_embedded_aws(lake_aws):
     env = SesEnvironment(("reader@example.com",))
     env.publish(manifest())
     env.run(record(published()))
-    post = Post(SesSender(client, SENDER, "of-a-test"))
-    attrs.evolve(env.notifier("1"), post=post).job_ended(SALES.job, "jr_1", "SUCCEEDED")
+    ses_mailer = SesMailer(SesSender(client, SENDER, "of-a-test"))
+    attrs.evolve(env.notifier("1"), ses_mailer=ses_mailer).job_ended(SALES.job, "jr_1", "SUCCEEDED")
     from urllib.request import urlopen
 
     (mail,) = json.load(urlopen(f"{lake_aws.url}/_simulator/mail?to=reader@example.com"))

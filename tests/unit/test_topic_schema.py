@@ -151,7 +151,7 @@ def test_branches_with_one_short_name_have_their_full_names_and_keep_their_tags(
     found = schema(field("body", ["null", *branches]))
     cards = {path: field.tagged for path, field in found.fields.items() if path.endswith("card")}
     assert cards == {"body.shop_a_Person.card": tagged == "a", "body.shop_b_Person.card": tagged == "b"}
-    assert f"body.shop_{tagged}_Person.card" in found.personal_below("body")
+    assert f"body.shop_{tagged}_Person.card" in found.personal_inside_or_around("body")
 
 
 def test_an_array_of_map_entries_is_a_map_and_its_keys_can_be_personal():
@@ -163,7 +163,7 @@ def test_an_array_of_map_entries_is_a_map_and_its_keys_can_be_personal():
     )
     found = schema(field("labels", {"type": "array", "items": entry}))
     assert kinds(found) == {"labels": "map", "labels{}": "string", "labels{key}": "long"}
-    assert found.personal_below("labels") == ["labels{key}"]
+    assert found.personal_inside_or_around("labels") == ["labels{key}"]
 
 
 def test_a_tag_beside_a_reference_counts():
@@ -268,7 +268,7 @@ def test_a_record_or_an_array_can_have_a_personal_name():
     place = record(field("city", "string"), name="Place")
     found = schema(field("home_address", place), field("phoneNumbers", {"type": "array", "items": "string"}))
     assert personal(found) == {"home_address", "home_address.city", "phoneNumbers", "phoneNumbers[]"}
-    assert found.personal_below("home_address.city") == ["home_address", "home_address.city"]
+    assert found.personal_inside_or_around("home_address.city") == ["home_address", "home_address.city"]
 
 
 @pytest.mark.parametrize(
@@ -314,16 +314,23 @@ def test_what_a_value_contains():
         field("either", ["Person", "Item"]),
         field("person_count", "int"),
     )
-    assert found.personal_below("person") == ["person.email", "person.region"]
-    assert found.personal_below("person", as_text=False) == ["person.email"]
-    assert found.personal_below("person.email") == ["person.email"]
-    assert found.personal_below("person.region") == ["person.region"]
-    assert found.personal_below("person.region", as_text=False) == []
-    assert found.personal_below("person_count") == []
-    assert found.personal_below("items") == found.personal_below("items[]") == ["items[].note"]
-    assert found.personal_below("items[].count") == []
-    assert found.personal_below("people", as_text=False) == ["people{}.email"]
-    assert found.personal_below("either", as_text=False) == ["either.Person.email", "either.Item.note"]
+    assert found.personal_inside_or_around("person") == ["person.email", "person.region"]
+    assert found.personal_inside_or_around("person", as_text=False) == ["person.email"]
+    assert found.personal_inside_or_around("person.email") == ["person.email"]
+    assert found.personal_inside_or_around("person.region") == ["person.region"]
+    assert found.personal_inside_or_around("person.region", as_text=False) == []
+    assert found.personal_inside_or_around("person_count") == []
+    assert (
+        found.personal_inside_or_around("items")
+        == found.personal_inside_or_around("items[]")
+        == ["items[].note"]
+    )
+    assert found.personal_inside_or_around("items[].count") == []
+    assert found.personal_inside_or_around("people", as_text=False) == ["people{}.email"]
+    assert found.personal_inside_or_around("either", as_text=False) == [
+        "either.Person.email",
+        "either.Item.note",
+    ]
 
 
 @pytest.mark.parametrize(

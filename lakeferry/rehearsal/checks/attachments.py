@@ -19,7 +19,9 @@ def files_are_attached(harness: Harness) -> list[Result]:
         if delivery.attach_up_to_kb and export.recipients:
             seen.append(_check_newest(harness, export, delivery.attach_up_to_kb))
     if not seen:
-        return [NotApplicable(Claim.ATTACHED, "no contract of the file has delivery.attach_up_to_kb")]
+        return [
+            NotApplicable(Claim.ATTACHED, "no export with recipients has attach_up_to_kb in its contract")
+        ]
     return [Check(Claim.ATTACHED, "; ".join(seen), {"exports": len(seen)})]
 
 

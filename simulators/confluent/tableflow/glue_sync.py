@@ -10,7 +10,7 @@ from typing import Any
 
 from botocore.exceptions import ClientError
 from pyiceberg.catalog import glue as iceberg_glue
-from pyiceberg.table import Table
+from pyiceberg.table.metadata import TableMetadata
 
 from simulators.confluent.model import CatalogIntegration, TableflowTopic
 from simulators.confluent.organization import Organization
@@ -52,8 +52,9 @@ def _put(org: Organization, topic: TableflowTopic, integration: CatalogIntegrati
     try:
         if org.lake:
             glue = _assume_role(org, integration).client("glue")
-            table = org.lake.catalog.load_table(topic.key)
-            _put_table(glue, topic.id, integration.database or topic.cluster, table)
+            location = org.lake.catalog.pointers[topic.key]
+            metadata = org.lake.catalog.metadata[topic.key]
+            _put_table(glue, topic.id, integration.database or topic.cluster, location, metadata)
     except LakeRefused as error:
         topic.synced[integration.id] = ("FAILED", str(error))
         integration.message = str(error)
@@ -64,7 +65,7 @@ def _put(org: Organization, topic: TableflowTopic, integration: CatalogIntegrati
     integration.last_sync = org.clock.now()
 
 
-def _put_table(glue: Any, name: str, database: str, table: Table) -> None:
+def _put_table(glue: Any, name: str, database: str, location: str, metadata: TableMetadata) -> None:
     """Create or update the entry of a table in Glue.
 
     Iceberg's own catalog for Glue writes the columns too. The vendor doesn't say what Tableflow writes; Lake
@@ -78,11 +79,8 @@ def _put_table(glue: Any, name: str, database: str, table: Table) -> None:
     entry = {
         "Name": name,
         "TableType": "EXTERNAL_TABLE",
-        "Parameters": {"table_type": "ICEBERG", "metadata_location": table.metadata_location},
-        "StorageDescriptor": {
-            "Columns": iceberg_glue._to_columns(table.metadata),
-            "Location": table.location(),
-        },
+        "Parameters": {"table_type": "ICEBERG", "metadata_location": location},
+        "StorageDescriptor": {"Columns": iceberg_glue._to_columns(metadata), "Location": metadata.location},
     }
     try:
         glue.update_table(DatabaseName=database, TableInput=entry)

@@ -18,7 +18,7 @@ _AUTOMATIC: Final = "auto-generated"
 
 
 @attrs.frozen
-class Post:
+class SesMailer:
     sender: SesSender
 
     def send(self, mail: Mail, export: ExportSettings, recipient: str) -> None:
