@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 import re
 import shutil
@@ -156,9 +157,47 @@ OVER_TOPIC = (
 )
 #: The beginning of a table, without the last key that it needs.
 NETWORK = '[network]\nsubnets = { subnet-0a1b2c3d = "eu-west-1a" }\n'
+RECIPIENT = 'recipients = ["analysts@example.com"]'
+READER = "arn:aws:iam::111122223333:role/analysts"
+MANY = [f"analyst{number}@example.com" for number in range(101)]
 SIX_GROUPS = [f"sg-0a1b2c3{digit}" for digit in range(6)]
 KEY = "arn:aws:kms:us-east-1:111122223333:key/11111111-1111-4111-8111-111111111111"
 WRONG = {
+    "a table that would be dropped": (
+        ((STATEMENT, f'{STATEMENT}\non_edit = "drop_and_reread"'),),
+        "statements[0].on_edit",
+        "which has [topics.tableflow], and Confluent refuses that",
+    ),
+    "a person who is named twice": (
+        (("auto_suspend_seconds = 60", 'auto_suspend_seconds = 60\ngrant_to_users = ["ANNA", "anna"]'),),
+        "snowflake.grant_to_users",
+        "has anna twice",
+    ),
+    "views in a schema of Snowflake's": (
+        (("auto_suspend_seconds = 60", 'auto_suspend_seconds = 60\nviews_schema = "public"'),),
+        "snowflake.views_schema",
+        "Snowflake creates PUBLIC in every database",
+    ),
+    "readers in Athena without Lake Formation": (
+        (("glue_workers = 2", f'glue_workers = 2\nathena_readers = ["{READER}"]'),),
+        "aws.athena_readers",
+        "needs lake_formation = true",
+    ),
+    "an identity of somebody else": (
+        (("[alerts]", '[mail]\nsender = "exports@example.com"\nidentity = "other.org"\n\n[alerts]'),),
+        "mail.identity",
+        "does not cover the sender",
+    ),
+    "a link to a column that is not kept": (
+        ((RECIPIENT, f'{RECIPIENT}\nlink_days = 14\nlink_keeps = ["symbol"]'),),
+        "exports[0].link_keeps",
+        "symbol is no column of daily_trades that keeps its values",
+    ),
+    "more links than a topic has filters for": (
+        ((RECIPIENT, f"recipients = {json.dumps(MANY)}\nlink_days = 14"),),
+        "exports[0].recipients",
+        "with link_days an export can have 100",
+    ),
     "a key that is brought to a new cluster": (
         (('cluster_type = "Standard"', 'kafka_key_secret = "acme/kafka"'),),
         "confluent.kafka_key_secret",
