@@ -17,7 +17,7 @@ from lakeferry.error_translation import translate_aws_errors
 from lakeferry.health import doctor, drift, model, runner
 from lakeferry.health.model import Result
 from lakeferry.inventory import Verdict
-from lakeferry.verification.claims import Claim, explain_absent
+from lakeferry.verification.claims import Claim, explain_no_confluent
 from lakeferry.verification.evidence import Answer, Asked, Finding, Outcome, explain_unseen
 from lakeferry.verification.measured import list_alarms, list_measured
 from lambdas import contract
@@ -84,7 +84,7 @@ def check_objects(ctx: DeploymentContext) -> list[Finding]:
         "objects of the stacks",
         "Confluent, Snowflake: each object, by the id in the deployment's state",
     )
-    if why := explain_absent(Claim.ROTATION, ctx.deployment):
+    if why := explain_no_confluent(ctx.deployment):
         return [asked.not_asked(why)]
     try:
         missing = drift.find_missing(ctx)
@@ -106,8 +106,6 @@ def check_rotation(ctx: DeploymentContext) -> list[Finding]:
     """
     question = "Secrets Manager: DescribeSecret, ListSecretVersionIds"
     asked = Asked(ROTATES, "keys of the deployment", question)
-    if why := explain_absent(Claim.ROTATION, ctx.deployment):
-        return [asked.not_asked(why)]
     try:
         secrets = rotating_secrets.load(ctx)
     except Exception as error:
