@@ -32,17 +32,25 @@ def test_an_inventory_without_left_overs_succeeds():
     assert {item["verdict"] for item in document["items"]} == {"retained"}
 
 
-def test_left_overs_are_listed_with_exit_code_1(dev):
-    name = Planter(dev).make("snowflake_warehouse", "Warehouse")
+@pytest.fixture(scope="module")
+def left_over(dev):
+    """The name of a warehouse that no stack has. The last test that uses it destroys it."""
+    return Planter(dev).make("snowflake_warehouse", "Warehouse")
+
+
+def test_left_overs_are_listed_with_exit_code_1(left_over):
     code, document = call("inventory", "--stage", "dev", "--json")
     assert (code, document["code"], document["exit_code"]) == (1, "LEFT-OVER", 1)
-    assert [item["name"] for item in document["details"]["items"] if item["verdict"] == "orphaned"] == [name]
+    assert [item["name"] for item in document["details"]["items"] if item["verdict"] == "orphaned"] == [
+        left_over
+    ]
     code, printed = call("inventory", "--stage", "dev")
     assert (code, printed.count("orphaned: snowflake_warehouse")) == (1, 1)
     assert "orphan" in printed
 
 
-def test_a_plan_is_one_document_and_changes_nothing(dev):
+@pytest.mark.usefixtures("left_over")
+def test_a_plan_is_one_document_and_changes_nothing():
     code, document = call("destroy", "--stage", "dev", "--plan", "--json")
     assert (code, document.keys()) == (0, promised("destroy"))
     assert [item["kind"] for item in document["to_delete"]] == ["snowflake_warehouse"]
@@ -50,7 +58,7 @@ def test_a_plan_is_one_document_and_changes_nothing(dev):
 
 
 @pytest.mark.sampled(1)
-@pytest.mark.usefixtures("dev")
+@pytest.mark.usefixtures("left_over")
 @pytest.mark.parametrize("words", [(), ("--confirm", "prod"), ("--json",)])
 def test_without_confirmation_nothing_is_destroyed(words):
     code, _ = call("destroy", "--stage", "dev", *words)
@@ -60,7 +68,7 @@ def test_without_confirmation_nothing_is_destroyed(words):
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("dev")
+@pytest.mark.usefixtures("left_over")
 def test_a_destroy_ends_with_an_inventory_without_left_overs():
     code, document = call("destroy", "--stage", "dev", "--confirm", "dev", "--json")
     assert (code, [item["kind"] for item in document["removed"]]) == (0, ["snowflake_warehouse"])
