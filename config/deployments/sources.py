@@ -90,7 +90,7 @@ class Sources:
             default_file = self.root / "topics" / f"{topic.name}.avsc"
             return default_file if default_file.is_file() else None
         named_file = self.root / topic.schema_file
-        if not named_file.resolve().is_relative_to(self.root) or not named_file.is_file():
+        if not named_file.resolve().is_relative_to(self.root.resolve()) or not named_file.is_file():
             raise Missing(f"{topic.schema_file} is not a file in the project's folder")
         return named_file
 

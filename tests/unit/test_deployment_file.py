@@ -8,6 +8,7 @@ import re
 import shutil
 import string
 import tomllib
+from pathlib import Path
 
 import attrs
 import pytest
@@ -24,7 +25,7 @@ from config.deployments.rules import (
     topics_have_one_writer,
     write_modes_match_cleanup_policies,
 )
-from config.deployments.sources import Sources
+from config.deployments.sources import Missing, Sources
 from config.exports.check import NOT_JUDGED
 from config.project import PROJECT, ROOT
 from config.toml_model import BadFile
@@ -1219,3 +1220,14 @@ def test_a_schedule_with_one_run_for_each_window_is_refused(every, expression, s
     assert (key, f'"{suggested}"' in message) == ("exports[0].cron", True)
     better = attrs.evolve(deployment, exports=[attrs.evolve(export, cron=suggested)])
     assert list(exports_run_again_for_each_window(better, Changed(PROJECT, NOT_JUDGED))) == []
+
+
+def test_a_schema_is_found_also_in_a_project_whose_folder_is_given_as_a_relative_path(root, monkeypatch):
+    monkeypatch.chdir(root.parent)
+    (root.parent / "elsewhere.avsc").write_text("{}")
+    topic = deployment_file.parse(DEV, name="dev.toml", judge=NOT_JUDGED).deployment.topics[0]
+    sources = Sources(Path(root.name), NOT_JUDGED)
+    inside = attrs.evolve(topic, schema_file="topics/stock_trades.avsc")
+    assert sources.schema_file(inside) == Path(root.name) / "topics" / "stock_trades.avsc"
+    with pytest.raises(Missing, match="is not a file in the project's folder"):
+        sources.schema_file(attrs.evolve(topic, schema_file="../elsewhere.avsc"))
