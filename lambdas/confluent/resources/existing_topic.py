@@ -12,7 +12,7 @@ from lambdas.confluent.existing_properties import ExistingTopicProps
 from lambdas.confluent.lookup import Ctx
 from lambdas.confluent.resources.existing_cluster import ABSENCE_PATIENCE
 from lambdas.confluent.rest_client import RestClient, build_path, get_objects, get_text
-from lambdas.shared.errors import Refused
+from lambdas.shared.errors import Refused, Transient
 from lambdas.shared.resource import Outputs
 
 PROPERTIES: Final = ExistingTopicProps
@@ -71,7 +71,7 @@ def _require_write_mode(spec: ExistingTopicProps, kafka: RestClient, route: str)
     policy = settings.get(CLEANUP_POLICY)
     if not policy:
         message = f"Confluent doesn't say which {CLEANUP_POLICY} topic {spec.topic} has"
-        raise Refused(confluent_errors.UNEXPECTED, message)
+        raise Transient(confluent_errors.UNEXPECTED, message)
     mode = choose_write_mode(policy)
     if mode != spec.write_mode:
         message = (
