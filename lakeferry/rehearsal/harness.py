@@ -176,7 +176,9 @@ class Project:
         )  # fmt: skip
 
     def _build_command(self, words: str, *more: str) -> list[str]:
-        return [sys.executable, "-m", "lakeferry", *words.split(), *more, *self._stage()]
+        given = [*words.split(), *more]
+        stage = [] if "--stage" in given else self._stage()
+        return [sys.executable, "-m", "lakeferry", *given, *stage]
 
     def _stage(self) -> list[str]:
         """Return the option for the stage, none for the default stage."""

@@ -35,7 +35,8 @@ def query_hides_columns(harness: Harness) -> list[Result]:
     table, hidden = found
     for engine in _ENGINES:
         text = f'SELECT * FROM "{table}" LIMIT 3'  # noqa: S608
-        answer = harness.project.run(f"query --engine {engine}", text)
+        # Without --stage, query reads a bucket or the demo, also where the stage is the default one.
+        answer = harness.project.run(f"query --stage {harness.ctx.stage} --engine {engine}", text)
         seen = {column.lower() for column in answer["columns"]} & hidden
         require(not seen, f"query with {engine} shows {', '.join(sorted(seen))} of {table}")
         require(answer["rows"], f"query with {engine} shows no row of {table}")
