@@ -28,6 +28,8 @@ _INTERRUPTED: Final = "an interrupted deploy stops nothing in AWS, and the next 
 _UPDATED: Final = "an update changes what the file says and nothing else"
 #: What an update may create at Confluent.
 _CREATED: Final = {"topics", "connectors", "tableflow_topics", "acls", "subjects", "role_bindings"}
+#: The same on a cluster of somebody else, where a deployment has no account for what it didn't create so far.
+_CREATED_BESIDE_OTHERS: Final = {*_CREATED, "service_accounts"}
 _PROTECTION: Final = re.compile(r"^deletion_protection = true", re.MULTILINE)
 Objects = dict[str, list[str]]
 
@@ -138,7 +140,8 @@ def _describe_created(harness: Harness, change: Change, before: Objects) -> Chec
         if set(after[kind]) - set(ids):
             new[kind] = sorted(set(after[kind]) - set(ids))
     require(not removed, f"the update removed {removed}")
-    unexpected = set(new) - _CREATED
+    is_shared = harness.deployment.uses_existing_cluster
+    unexpected = set(new) - (_CREATED_BESIDE_OTHERS if is_shared else _CREATED)
     require(not unexpected, f"the update also created {', '.join(sorted(unexpected))}")
     counts = [f"{len(ids)} {kind}" for kind, ids in sorted(new.items())]
     if change.adds_topic:
