@@ -20,8 +20,10 @@ _ROTATION_LONG: Final = (
 )
 _MAILS: Final = (
     "unit/test_notification_runs unit/test_notification_messages unit/test_notification_text "
-    "unit/test_notification_post unit/test_notification_handler"
+    "unit/test_notification_post unit/test_notification_handler unit/test_notification_recipients "
+    "unit/test_mails_over_ses unit/test_announcements"
 )
+_LINKS: Final = "unit/test_link_tokens unit/test_link_opening unit/test_link_handler"
 _REPORT: Final = (
     "unit/test_report unit/test_report_text unit/test_charts unit/test_wording unit/test_report_safety"
 )
@@ -121,13 +123,20 @@ SELECTIONS: Final[Mapping[str, tuple[str, str]]] = {
         _RESOURCES,
         "unit/test_resources_faults vendors/test_resources_tables",
     ),
+    "lambdas/links/opening.py": (_LINKS, ""),
+    "lambdas/notifications/announcement.py": (_MAILS, ""),
+    "lambdas/notifications/attachments.py": (_MAILS, ""),
     "lambdas/notifications/mailer.py": (_MAILS, ""),
     "lambdas/notifications/message.py": (_MAILS, ""),
     "lambdas/notifications/outcome.py": (_MAILS, ""),
+    "lambdas/notifications/page.py": (_MAILS, ""),
+    "lambdas/notifications/ses_mailer.py": (_MAILS, ""),
+    "lambdas/notifications/undelivered.py": (_MAILS, ""),
     "lambdas/rotation/confluent.py": (_ROTATION, _ROTATION_LONG),
     "lambdas/rotation/snowflake.py": (_ROTATION, _ROTATION_LONG),
     "lambdas/rotation/steps.py": (_ROTATION, _ROTATION_LONG),
     "lambdas/rotation/versions.py": (_ROTATION, _ROTATION_LONG),
+    "lambdas/shared/link_tokens.py": (_LINKS, ""),
     "lambdas/shared/http.py": ("unit/test_core_http unit/test_core_tls", f"{_CONFLUENT} vendors/test_wire"),
     "lambdas/shared/properties.py": ("unit/test_core_properties", "infra/test_kinds"),
     "lambdas/shared/redaction.py": ("unit/test_core_redaction", ""),
