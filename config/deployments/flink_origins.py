@@ -15,14 +15,13 @@ import attrs
 from config.deployments import column_types, lineage
 from config.deployments.confluent_model import Topic
 from config.deployments.model import Deployment
-from config.deployments.sources import Missing, Sources, StatementText
+from config.deployments.sources import Missing, Sources, StatementText, remove_comments
 from config.exports.avro_schema import BadSchema, Type
 from config.exports.avro_schema import Field as NamedType
 from config.exports.personal import Finding
 from config.exports.topic_schema import Field, TopicSchema, from_type
 from config.exports.topic_schema import load as load_schema
 
-_COMMENT: Final = re.compile(r"--[^\n]*|/\*(?:(?!\*/).)*\*/", re.DOTALL)
 #: The names of tables that any part of a statement fills or creates: `table`, or catalog.database.table.
 _FILLED: Final = re.compile(
     r"\b(?:INTO|OVERWRITE|(?:CREATE|REPLACE)\s+(?:\w+\s+){0,3}?TABLE)\s+(?:TABLE\s+)?(?:IF\s+NOT\s+EXISTS\s+)?"
@@ -95,7 +94,7 @@ def _may_fill(text: StatementText, topic: str) -> bool:
         return True
     if topic == text.table:
         return False
-    create = _COMMENT.sub(" ", text.create)
+    create = remove_comments(text.create)
     filled = {quoted or plain for quoted, plain in _FILLED.findall(create)}
     return topic in filled
 
@@ -172,7 +171,7 @@ class FlinkOrigins:
         file = f"project/flink/{name}/create.sql"
         if others or text.table != topic:
             raise lineage.Unknown(f"{file} is not the only statement that creates and fills it")
-        has_keys = _KEY_COLUMNS.search(_COMMENT.sub(" ", text.create)) is not None
+        has_keys = _KEY_COLUMNS.search(remove_comments(text.create)) is not None
         if has_keys and text.options.get("value.fields-include") != "all":
             raise lineage.Unknown(
                 f"{file} has key columns, which the values lack without 'value.fields-include' = 'all'"

@@ -150,9 +150,9 @@ def _read_statement(folder: Path) -> StatementText:
         raise Missing(f"project/flink/{folder.name}/properties.toml is not TOML: {error}") from None
     create = texts["create.sql"]
     undo = texts["undo.sql"]
-    code = _remove_comments(create)
+    code = remove_comments(create)
     buckets = _BUCKETS.search(code)
-    drops = _DROP.findall(_remove_comments(undo))
+    drops = _DROP.findall(remove_comments(undo))
     return StatementText(
         create=create,
         undo=undo,
@@ -165,7 +165,8 @@ def _read_statement(folder: Path) -> StatementText:
     )
 
 
-def _remove_comments(sql: str) -> str:
+def remove_comments(sql: str) -> str:
+    """Return the statement with a space for each comment. Texts and names in quotes stay as they are."""
     return _COMMENT.sub(lambda found: found[1] or " ", sql)
 
 

@@ -347,7 +347,6 @@ RULES: tuple[Rule[Contract], ...] = (
     decimals_fit,
     allowed_values_fit,
     null_text_is_unambiguous,
-    attached_files_have_nothing_personal,
     formats_are_possible,
     attached_files_have_nothing_personal,
     personal_is_complete,

@@ -160,7 +160,7 @@ def describe(
         id=described["StackId"],
         status=described["StackStatus"],
         is_protected=bool(described.get("EnableTerminationProtection")),
-        outputs={output["OutputKey"]: output["OutputValue"] for output in described.get("Outputs") or []},
+        outputs=_read_outputs(described),
         tags={tag["Key"]: tag["Value"] for tag in described.get("Tags") or []},
     )
     if with_resources:
@@ -170,8 +170,12 @@ def describe(
     return stack
 
 
+def _read_outputs(described: Mapping[str, Any]) -> dict[str, str]:
+    return {output["OutputKey"]: output["OutputValue"] for output in described.get("Outputs") or []}
+
+
 def describe_deleted(ctx: DeploymentContext, names: list[str]) -> Iterator[Stack]:
-    """Yield the latest deleted stacks of each name, with their resources.
+    """Yield the latest deleted stacks of each name, with their outputs and resources.
 
     CloudFormation finds these only by their ids.
     """
@@ -184,10 +188,12 @@ def describe_deleted(ctx: DeploymentContext, names: list[str]) -> Iterator[Stack
         mine = [summary for summary in deleted if summary["StackName"] == name]
         mine.sort(key=lambda summary: str(summary.get("DeletionTime", "")))
         for summary in mine[-_MAX_DELETED:]:
+            described = client.describe_stacks(StackName=summary["StackId"])["Stacks"][0]
             yield Stack(
                 name,
                 summary["StackId"],
                 DELETED,
+                outputs=_read_outputs(described),
                 resources=tuple(_list_resources(client, summary["StackId"])),
             )
 

@@ -26,8 +26,9 @@ GROUP: Final = Group("AWS")
 _SERVICES: Final = ("glue", "athena", "lambda", "stepfunctions", "scheduler")
 #: The parameter with the version of CDK's bootstrap stack, and the oldest version that the templates accept.
 #: A test compares both with the templates.
-BOOTSTRAP_PARAMETER: Final = "/cdk-bootstrap/hnb659fds/version"
-_QUALIFIER: Final = "hnb659fds"
+#: CDK's own qualifier, which a deployment has unless its file names another one.
+DEFAULT_QUALIFIER: Final = "hnb659fds"
+BOOTSTRAP_PARAMETER: Final = f"/cdk-bootstrap/{DEFAULT_QUALIFIER}/version"
 #: In cdk.json, where an organization may have its own qualifier for all of its apps.
 _CONTEXT_KEY: Final = "@aws-cdk/core:bootstrapQualifier"
 LAKE_FORMATION: Final = "Lake Formation"
@@ -76,10 +77,10 @@ def check_bootstrap(ctx: DeploymentContext) -> list[Check]:
     """Check the version in the SSM parameter that the templates read, too. Raises ClientError."""
     qualifier = find_bootstrap_qualifier(ctx)
     own = ""
-    if qualifier != _QUALIFIER:
+    if qualifier != DEFAULT_QUALIFIER:
         own = f" --qualifier {qualifier} --toolkit-stack-name CDKToolkit-{qualifier}"
     fix = f"Run `{write_cdk_command()} bootstrap{own} aws://{ctx.account}/{ctx.region}`"
-    parameter = BOOTSTRAP_PARAMETER.replace(_QUALIFIER, qualifier)
+    parameter = BOOTSTRAP_PARAMETER.replace(DEFAULT_QUALIFIER, qualifier)
     try:
         version = int(ctx.client("ssm").get_parameter(Name=parameter)["Parameter"]["Value"])
     except ClientError as error:
@@ -104,7 +105,7 @@ def check_bootstrap(ctx: DeploymentContext) -> list[Check]:
 def find_bootstrap_qualifier(ctx: DeploymentContext) -> str:
     """Return the qualifier that the templates use: the deployment file's, that of cdk.json, or CDK's own."""
     context = json.loads((ROOT / "cdk.json").read_text(encoding="utf-8")).get("context") or {}
-    return ctx.deployment.aws.bootstrap_qualifier or str(context.get(_CONTEXT_KEY) or _QUALIFIER)
+    return ctx.deployment.aws.bootstrap_qualifier or str(context.get(_CONTEXT_KEY) or DEFAULT_QUALIFIER)
 
 
 def check_lake_formation(ctx: DeploymentContext) -> list[Check]:

@@ -14,6 +14,7 @@ import attrs
 from config.deployments.model import Deployment
 from lakeferry.deployment.context import PARTS, DeploymentContext
 from lakeferry.inventory import aws_listing
+from lakeferry.inventory.aws_deletion import call, delete_bucket, delete_event_rule, delete_role
 from lakeferry.inventory.aws_listing import (
     PSEUDONYM_KMS_KEY,
     PSEUDONYM_SECRET,
@@ -54,54 +55,6 @@ def list_aws_kinds(deployment: Deployment) -> list[AwsKind]:
     return [attrs.evolve(kind, recognition=kind.recognition.resolve(deployment)) for kind in KINDS]
 
 
-def _call(service: str, operation: str, **parameters: Any) -> Callable[[DeploymentContext, Item], Any]:
-    """Return a function that deletes an item by one call.
-
-    It fills in {id}, {name}, {parent} and {account} in the parameters.
-    """
-
-    def delete(ctx: DeploymentContext, item: Item) -> None:
-        values = {
-            "id": item.id,
-            "name": item.name,
-            "parent": "".join(item.parents[:1]),
-            "account": ctx.account,
-        }
-        arguments = {}
-        for name, value in parameters.items():
-            arguments[name] = value.format(**values) if isinstance(value, str) else value
-        getattr(ctx.client(service), operation)(**arguments)
-
-    return delete
-
-
-def _delete_event_rule(ctx: DeploymentContext, item: Item) -> None:
-    events = ctx.client("events")
-    targets = events.list_targets_by_rule(Rule=item.name)["Targets"]
-    if ids := [target["Id"] for target in targets]:
-        events.remove_targets(Rule=item.name, Ids=ids)
-    events.delete_rule(Name=item.name)
-
-
-def _delete_bucket(ctx: DeploymentContext, item: Item) -> bool:
-    # A policy of the deployment lets only Tableflow delete objects.
-    if not Cleaner(ctx.client, ctx.account, ctx.deadline).bucket(item.name, delete_policy=True):
-        return False
-    ctx.client("s3").delete_bucket(Bucket=item.name, ExpectedBucketOwner=ctx.account)
-    return True
-
-
-def _delete_role(ctx: DeploymentContext, item: Item) -> None:
-    iam = ctx.client("iam")
-    for page in iam.get_paginator("list_attached_role_policies").paginate(RoleName=item.name):
-        for policy in page["AttachedPolicies"]:
-            iam.detach_role_policy(RoleName=item.name, PolicyArn=policy["PolicyArn"])
-    for page in iam.get_paginator("list_role_policies").paginate(RoleName=item.name):
-        for name in page["PolicyNames"]:
-            iam.delete_role_policy(RoleName=item.name, PolicyName=name)
-    iam.delete_role(RoleName=item.name)
-
-
 _NAMED: Final = Recognition(generated="<generated>", truncated="<truncated>")
 _TAGGED: Final = Recognition(custom=".*", needs_tags=True)
 #: The job argument with the prefix of its log groups' names.
@@ -123,7 +76,7 @@ KINDS: Final = (
         name="schedule",
         type="AWS::Scheduler::Schedule",
         find=aws_listing.list_schedules,
-        delete=_call("scheduler", "delete_schedule", Name="{name}", GroupName="{parent}"),
+        delete=call("scheduler", "delete_schedule", Name="{name}", GroupName="{parent}"),
         recognition=_NAMED,
     ),
     AwsKind(
@@ -136,7 +89,7 @@ KINDS: Final = (
             prefix="NamePrefix",
             tags=("list_tags_for_resource", "ResourceArn", "{Arn}"),
         ),
-        delete=_call("scheduler", "delete_schedule_group", Name="{id}"),
+        delete=call("scheduler", "delete_schedule_group", Name="{id}"),
         recognition=Recognition(custom="<prefix>"),
     ),
     AwsKind(
@@ -149,7 +102,7 @@ KINDS: Final = (
             prefix="NamePrefix",
             tags=("list_tags_for_resource", "ResourceARN", "{Arn}"),
         ),
-        delete=_delete_event_rule,
+        delete=delete_event_rule,
         recognition=_NAMED,
     ),
     AwsKind(
@@ -162,7 +115,7 @@ KINDS: Final = (
             description=lambda row: row.get("DefaultArguments", {}).get(_LOG_PREFIX, ""),
             tags=("get_tags", "ResourceArn", "arn:aws:glue:{region}:{account}:job/{Name}"),
         ),
-        delete=_call("glue", "delete_job", JobName="{id}"),
+        delete=call("glue", "delete_job", JobName="{id}"),
         recognition=Recognition(custom="<prefix>-[a-z][a-z0-9_]*", description="^/aws-glue/<prefix>$"),
     ),
     AwsKind(
@@ -174,7 +127,7 @@ KINDS: Final = (
             "SecurityConfigurations",
             description=lambda row: json.dumps(row.get("EncryptionConfiguration", {})),
         ),
-        delete=_call("glue", "delete_security_configuration", Name="{id}"),
+        delete=call("glue", "delete_security_configuration", Name="{id}"),
         recognition=Recognition(
             custom="<prefix>-exports", description='"JobBookmarksEncryptionMode": "CSE-KMS"'
         ),
@@ -183,7 +136,7 @@ KINDS: Final = (
         name="glue_connection",
         type="AWS::Glue::Connection",
         find=list_by("glue", "get_connections", "ConnectionList", description=read_description),
-        delete=_call("glue", "delete_connection", ConnectionName="{id}"),
+        delete=call("glue", "delete_connection", ConnectionName="{id}"),
         recognition=Recognition(
             custom="<prefix>-subnet-[0-9a-f]+", description="^Exports of <prefix> run in subnet-"
         ),
@@ -199,7 +152,7 @@ KINDS: Final = (
             id="stateMachineArn",
             tags=("list_tags_for_resource", "resourceArn", "{stateMachineArn}"),
         ),
-        delete=_call("stepfunctions", "delete_state_machine", stateMachineArn="{id}"),
+        delete=call("stepfunctions", "delete_state_machine", stateMachineArn="{id}"),
         recognition=Recognition(
             generated="<generated>",
             truncated="<truncated>",
@@ -210,14 +163,14 @@ KINDS: Final = (
         name="ses_configuration_set",
         type="AWS::SES::ConfigurationSet",
         find=aws_listing.list_configuration_sets,
-        delete=_call("sesv2", "delete_configuration_set", ConfigurationSetName="{id}"),
+        delete=call("sesv2", "delete_configuration_set", ConfigurationSetName="{id}"),
         recognition=Recognition(custom="<prefix>-mails"),
     ),
     AwsKind(
         name="http_api",
         type="AWS::ApiGatewayV2::Api",
         find=list_by("apigatewayv2", "get_apis", "Items", id="ApiId", description=read_description),
-        delete=_call("apigatewayv2", "delete_api", ApiId="{id}"),
+        delete=call("apigatewayv2", "delete_api", ApiId="{id}"),
         recognition=Recognition(custom="<prefix>-links", description="^Opens links in mails$"),
     ),
     AwsKind(
@@ -230,7 +183,7 @@ KINDS: Final = (
             "FunctionName",
             tags=("list_tags", "Resource", "{FunctionArn}"),
         ),
-        delete=_call("lambda", "delete_function", FunctionName="{id}"),
+        delete=call("lambda", "delete_function", FunctionName="{id}"),
         recognition=_NAMED,
     ),
     AwsKind(
@@ -263,7 +216,7 @@ KINDS: Final = (
         name="budget",
         type="AWS::Budgets::Budget",
         find=aws_listing.list_budgets,
-        delete=_call("budgets", "delete_budget", AccountId="{account}", BudgetName="{name}"),
+        delete=call("budgets", "delete_budget", AccountId="{account}", BudgetName="{name}"),
         # It ends in a hash of its notifications, or has none if an earlier version created it.
         recognition=Recognition(custom="<regional>(-[0-9a-f]{8})?", description=r"user:project\$<project>"),
     ),
@@ -271,28 +224,28 @@ KINDS: Final = (
         name="topic",
         type="AWS::SNS::Topic",
         find=aws_listing.list_topics,
-        delete=_call("sns", "delete_topic", TopicArn="{id}"),
+        delete=call("sns", "delete_topic", TopicArn="{id}"),
         recognition=Recognition(generated="<generated>", custom="<prefix>_[a-z][a-z0-9_]*|<prefix>-alarms"),
     ),
     AwsKind(
         name="queue",
         type="AWS::SQS::Queue",
         find=aws_listing.list_queues,
-        delete=_call("sqs", "delete_queue", QueueUrl="{id}"),
+        delete=call("sqs", "delete_queue", QueueUrl="{id}"),
         recognition=_NAMED,
     ),
     AwsKind(
         name="athena_named_query",
         type="AWS::Athena::NamedQuery",
         find=aws_listing.list_named_queries,
-        delete=_call("athena", "delete_named_query", NamedQueryId="{id}"),
+        delete=call("athena", "delete_named_query", NamedQueryId="{id}"),
         recognition=Recognition(generated=r"<prefix> \S+: .+"),
     ),
     AwsKind(
         name="athena_workgroup",
         type="AWS::Athena::WorkGroup",
         find=aws_listing.workgroups,
-        delete=_call("athena", "delete_work_group", WorkGroup="{id}", RecursiveDeleteOption=True),
+        delete=call("athena", "delete_work_group", WorkGroup="{id}", RecursiveDeleteOption=True),
         recognition=Recognition(custom="<prefix>", description="^Queries on the tables of <prefix>$"),
     ),
     # Listed with their databases.
@@ -300,7 +253,7 @@ KINDS: Final = (
         name="glue_table",
         type="AWS::Glue::Table",
         find=lambda _: iter(()),
-        delete=_call("glue", "delete_table", DatabaseName="{parent}", Name="{name}"),
+        delete=call("glue", "delete_table", DatabaseName="{parent}", Name="{name}"),
         is_data=True,
     ),
     AwsKind(
@@ -317,7 +270,7 @@ KINDS: Final = (
         name="bucket",
         type="AWS::S3::Bucket",
         find=list_by("s3", "list_buckets", "Buckets", tags=("get_bucket_tagging", "Bucket", "{Name}")),
-        delete=_delete_bucket,
+        delete=delete_bucket,
         recognition=Recognition(
             generated="<prefix>-data-(tableflowbucket|lakebucket)[0-9a-f]{0,8}-[a-z0-9]{12,13}",
             custom="<buckets>",
@@ -328,7 +281,7 @@ KINDS: Final = (
         name="dynamodb_table",
         type="AWS::DynamoDB::Table",
         find=aws_listing.list_dynamodb_tables,
-        delete=_call("dynamodb", "delete_table", TableName="{id}"),
+        delete=call("dynamodb", "delete_table", TableName="{id}"),
         recognition=Recognition(generated="<generated>"),
     ),
     # Deleted as CloudFormation does it, without a recovery window, in which the name could not be used again.
@@ -336,7 +289,7 @@ KINDS: Final = (
         name="secret",
         type="AWS::SecretsManager::Secret",
         find=partial(aws_listing.list_secrets, of_pseudonyms=False),
-        delete=_call("secretsmanager", "delete_secret", SecretId="{id}", ForceDeleteWithoutRecovery=True),
+        delete=call("secretsmanager", "delete_secret", SecretId="{id}", ForceDeleteWithoutRecovery=True),
         recognition=Recognition(
             custom="<prefix>/(confluent|snowflake|links)/.+",
             description="^(API key of .+ for .+|Key pair of Snowflake's reader|Signs links of <prefix>)$",
@@ -347,7 +300,7 @@ KINDS: Final = (
         name="pseudonymisation_secret",
         type="AWS::SecretsManager::Secret",
         find=partial(aws_listing.list_secrets, of_pseudonyms=True),
-        delete=_call("secretsmanager", "delete_secret", SecretId="{id}", RecoveryWindowInDays=_RECOVERY_DAYS),
+        delete=call("secretsmanager", "delete_secret", SecretId="{id}", RecoveryWindowInDays=_RECOVERY_DAYS),
         recognition=Recognition(custom=".*", description=f"^{PSEUDONYM_SECRET}<prefix>$"),
         is_data=True,
         deletes_itself=True,
@@ -357,7 +310,7 @@ KINDS: Final = (
         name="role",
         type="AWS::IAM::Role",
         find=list_by("iam", "list_roles", "Roles", "RoleName", description=read_description, tags=_ROLE_TAGS),
-        delete=_delete_role,
+        delete=delete_role,
         recognition=Recognition(
             truncated="<truncated>",
             custom="<generated>|<regional>-(tableflow|snowflake)",
@@ -365,11 +318,20 @@ KINDS: Final = (
             "Snowflake reads the tables that Tableflow writes)$",
         ),
     ),
+    # An update leaves a policy that somebody has attached. IAM lists those of all regions, and a name alone
+    # proves nothing: tags or a former stack decide.
+    AwsKind(
+        name="managed_policy",
+        type="AWS::IAM::ManagedPolicy",
+        find=aws_listing.managed_policies,
+        delete=call("iam", "delete_policy", PolicyArn="{id}"),
+        recognition=Recognition(truncated="<generated>"),
+    ),
     AwsKind(
         name="log_group",
         type="AWS::Logs::LogGroup",
         find=aws_listing.log_groups,
-        delete=_call("logs", "delete_log_group", logGroupName="{id}"),
+        delete=call("logs", "delete_log_group", logGroupName="{id}"),
         recognition=Recognition(
             generated="(/aws/lambda/)?(<generated>)|/aws-glue/<prefix>/(output|error)",
             truncated="(/aws/lambda/)?(<truncated>)",
@@ -379,7 +341,7 @@ KINDS: Final = (
         name="kms_key",
         type="AWS::KMS::Key",
         find=aws_listing.list_kms_keys,
-        delete=_call("kms", "schedule_key_deletion", KeyId="{id}", PendingWindowInDays=_RECOVERY_DAYS),
+        delete=call("kms", "schedule_key_deletion", KeyId="{id}", PendingWindowInDays=_RECOVERY_DAYS),
         recognition=_TAGGED,
         deletes_itself=True,
     ),
@@ -388,7 +350,7 @@ KINDS: Final = (
         name=PSEUDONYM_KMS_KEY,
         type="AWS::KMS::Key",
         find=lambda _: iter(()),
-        delete=_call("kms", "schedule_key_deletion", KeyId="{id}", PendingWindowInDays=_RECOVERY_DAYS),
+        delete=call("kms", "schedule_key_deletion", KeyId="{id}", PendingWindowInDays=_RECOVERY_DAYS),
         recognition=_TAGGED,
         is_data=True,
         deletes_itself=True,

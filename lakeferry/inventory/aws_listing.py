@@ -132,6 +132,13 @@ def list_configuration_sets(ctx: DeploymentContext) -> Iterator[AwsResource]:
             yield AwsResource(name, name, "", dict)
 
 
+def managed_policies(ctx: DeploymentContext) -> Iterator[AwsResource]:
+    """Yield the account's own policies. Names are those of all regions."""
+    for row in _list_rows(ctx, "iam", "list_policies", "Policies", Scope="Local"):
+        tags = _tag_reader(ctx, "iam", "list_policy_tags", PolicyArn=row["Arn"])
+        yield AwsResource(row["PolicyName"], row["Arn"], "", tags)
+
+
 def read_description(row: dict[str, Any]) -> str:
     return str(row.get("Description", ""))
 

@@ -145,12 +145,13 @@ def _require_detached(ctx: DeploymentContext, deployed: Iterable[Stack]) -> None
     policy = outputs.get("AthenaPeoplePolicyArn")
     if policy is None:
         return
-    try:
-        entities = ctx.client("iam").list_entities_for_policy(PolicyArn=policy)
-    except ClientError as error:
-        if is_aws_denial(error) or read_error_code(error) == "NoSuchEntity":
-            return
-        raise
+    with translate_aws_errors(f"asking who has policy {policy}"):
+        try:
+            entities = ctx.client("iam").list_entities_for_policy(PolicyArn=policy)
+        except ClientError as error:
+            if is_aws_denial(error) or read_error_code(error) == "NoSuchEntity":
+                return
+            raise
     calls = []
     for kind in ("Role", "User", "Group"):
         for entity in entities[f"Policy{kind}s"]:

@@ -118,8 +118,8 @@ def require_same_tenants(ctx: DeploymentContext, deployed: Iterable[Stack]) -> N
     Such a login sees none of them: a deployment would change nothing and look well, and a deletion would find
     nothing left. Raises CommandFailed, LakeferryError.
     """
-    for _, other in find_other_tenants(ctx, deployed):
-        raise other
+    for _, refusal in find_other_tenants(ctx, deployed):
+        raise refusal
 
 
 def find_other_tenants(
@@ -127,7 +127,7 @@ def find_other_tenants(
 ) -> Iterator[tuple[KnownResource, OtherTenant]]:
     """Yield the first object of each stack that is in another organization or account than the login.
 
-    See above for the rest.
+    Raises CommandFailed, LakeferryError.
     """
     checker = ExistenceChecker(ctx)
     for stack in deployed:

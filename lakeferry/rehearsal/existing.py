@@ -19,6 +19,7 @@ from pyiceberg.catalog.glue import GlueCatalog
 
 from config.deployments.model import Deployment
 from lakeferry.deployment.context import DeploymentContext
+from lakeferry.health.aws import DEFAULT_QUALIFIER
 from lakeferry.rehearsal import environments
 from lakeferry.rehearsal.environments import SimulatedEnvironment
 from lakeferry.rehearsal.events import Plan, TopicEvents, decode
@@ -233,8 +234,8 @@ def _govern_catalog(preparation: Preparation) -> None:
     if not preparation.deployment.aws.lake_formation:
         return
     account = preparation.ctx.account
-    deployer = f"arn:aws:iam::{account}:role/cdk-hnb659fds-cfn-exec-role-{account}-{preparation.ctx.region}"
-    administrators = [deployer, f"arn:aws:iam::{account}:root"]
+    role = f"cdk-{DEFAULT_QUALIFIER}-cfn-exec-role-{account}-{preparation.ctx.region}"
+    administrators = [f"arn:aws:iam::{account}:role/{role}", f"arn:aws:iam::{account}:root"]
     engineer = {"root": ["DESCRIBE", "SELECT"]}
     body = {"governs": True, "administrators": administrators, "grants": engineer}
     preparation.simulators.ask_aws("POST", "/lake-formation", body)

@@ -202,15 +202,17 @@ def test_nothing_of_glue_or_s3_of_somebody_else_is_allowed(borrowed):
 def test_monitoring_reads_the_age_of_each_key_that_a_team_without_a_cluster_brings(tmp_path):
     """The tables are in Confluent's storage, and somebody else's cluster writes them."""
     before, _, rest = (ROOT / "tests" / "data" / "existing.toml").read_text().partition("[source]")
-    source = """
+    catalog = "https://tableflow.eu-west-1.aws.confluent.cloud/iceberg/catalog"
+    organization = "0d6c9a4e-1b7f-4c57-9d3e-2f1a6b8c7d90"
+    source = f"""
 [source]
-catalog_uri = "https://tableflow.eu-west-1.aws.confluent.cloud/iceberg/catalog/organizations/{}/environments/env-abc123"
+catalog_uri = "{catalog}/organizations/{organization}/environments/env-abc123"
 cluster_id = "lkc-abc123"
 tableflow_key_secret = "risk/tableflow"
 schema_registry_url = "https://psrc-abc12.eu-west-1.aws.confluent.cloud"
 schema_registry_key_secret = "risk/registry"
 
-""".format("0d6c9a4e-1b7f-4c57-9d3e-2f1a6b8c7d90")
+"""
     borrowed = synthesise(before + source + rest[rest.index("[[topics]]") :], tmp_path)
     assert borrowed.failure == ""
     watching = [grant for grant in Reader(borrowed).grants() if grant.role.startswith("operations.")]

@@ -106,19 +106,42 @@ def test_a_glue_table_with_files_elsewhere_is_not_ours_and_its_database_stays(ct
     assert found == expected
 
 
-@pytest.mark.parametrize("by_file", [True, False])
-def test_an_empty_database_of_somebody_else_s_integration_stays(ctx, stacks, by_file):
-    """The deployment's tables were the only ones in it, and are gone."""
-    database = "lkc-given1" if by_file else "lkc-given2"
+@pytest.mark.parametrize("proof", ["the file", "the stack", "the deleted stack"])
+def test_an_empty_database_of_somebody_else_s_integration_stays(ctx, stacks, proof):
+    """The deployment's tables were the only ones in it, and are gone. The file may have been edited since."""
+    database = f"lkc-given{len(proof)}"
     boto3.client("glue").create_database(DatabaseInput={"Name": database})
-    outputs = {} if by_file else {"GlueDatabase": database}
-    stacks.make("confluent", {"Queue": QUEUE}, known=[f"cleanup:glue_database:{database}"], outputs=outputs)
-    if by_file:
+    outputs = {} if proof == "the file" else {"GlueDatabase": database}
+    known = [f"cleanup:glue_database:{database}"]
+    name = stacks.make("confluent", {"Queue": QUEUE}, known=known, outputs=outputs)
+    if proof == "the file":
         confluent = attrs.evolve(ctx.deployment.confluent, glue_database=database)
         plan = attrs.evolve(ctx.loaded, deployment=attrs.evolve(ctx.deployment, confluent=confluent))
         ctx = attrs.evolve(ctx, loaded=plan)
+    elif proof == "the deleted stack":
+        stacks.client.delete_stack(StackName=name)
+        stacks.client.get_waiter("stack_delete_complete").wait(
+            StackName=name, WaiterConfig={"Delay": 0.1, "MaxAttempts": 300}
+        )
     (found,) = [item for item in inventory.collect(ctx) if item.name == database]
     assert (found.kind, found.verdict) == ("glue_database", Verdict.RETAINED)
+
+
+@pytest.mark.parametrize(("is_tagged", "verdict"), [(False, Verdict.RETAINED), (True, Verdict.ORPHANED)])
+def test_a_policy_that_an_update_could_not_delete_is_listed(ctx, is_tagged, verdict):
+    """Its name alone doesn't prove whose it is: IAM lists the policies of all regions."""
+    identity = ctx.deployment.identity
+    own = {"project": identity.name, "stage": identity.stage} if is_tagged else {}
+    statement = {"Effect": "Allow", "Action": "athena:GetWorkGroup", "Resource": "*"}
+    iam = boto3.client("iam")
+    policy = iam.create_policy(
+        PolicyName=f"{ctx.deployment.prefix}-operations-AthenaPeoplePolicy0A1B2C3D-1X2Y3Z4A5B6C",
+        PolicyDocument=json.dumps({"Version": "2012-10-17", "Statement": [statement]}),
+        Tags=[{"Key": key, "Value": value} for key, value in own.items()],
+    )["Policy"]
+    found = [item for item in inventory.collect(ctx) if item.kind == "managed_policy"]
+    assert [(item.id, item.verdict) for item in found] == [(policy["Arn"], verdict)]
+    iam.delete_policy(PolicyArn=policy["Arn"])
 
 
 @pytest.mark.parametrize(("owned", "verdict"), [(True, Verdict.MANAGED), (False, Verdict.RETAINED)])

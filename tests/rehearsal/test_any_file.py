@@ -112,8 +112,10 @@ def with_brought_keys():
     return text + EXPORT
 
 
-def with_people():
-    """A deployment for production whose analysts get files, links, views in Snowflake and columns in Athena."""
+def let_people_in():
+    """A deployment for production whose analysts get files and links by mail, views in Snowflake, and columns
+    in Athena.
+    """
     text = shipped.read("prod")
     text = text.replace(
         "[aws]", '[mail]\nsender = "Exports <exports@reports.example.com>"\n\n[aws]\n' + ATHENA
@@ -135,7 +137,7 @@ def make_workbooks(root):
 #: By kind: the file, and the claims that it needs besides CLAIMS.
 KINDS = {
     "prod": (lambda: shipped.read("prod"), EXPORTS | CONFLUENT | ROTATION),
-    "people": (with_people, EXPORTS | CONFLUENT | ROTATION | LINKS | PEOPLE),
+    "people": (let_people_in, EXPORTS | CONFLUENT | ROTATION | LINKS | PEOPLE),
     "orders": (lambda: shipped.read("orders"), EXPORTS | CONFLUENT | ROTATION | EDITED | LINKS),
     "existing": (lambda: read("existing"), EXPORTS),
     "borrowed": (over_tables_in_confluents_storage, EXPORTS),

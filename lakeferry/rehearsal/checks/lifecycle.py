@@ -28,8 +28,6 @@ _INTERRUPTED: Final = "an interrupted deploy stops nothing in AWS, and the next 
 _UPDATED: Final = "an update changes what the file says and nothing else"
 #: What an update may create at Confluent.
 _CREATED: Final = {"topics", "connectors", "tableflow_topics", "acls", "subjects", "role_bindings"}
-#: The same on a cluster of somebody else, where a deployment has no account for what it didn't create so far.
-_CREATED_BESIDE_OTHERS: Final = {*_CREATED, "service_accounts"}
 _PROTECTION: Final = re.compile(r"^deletion_protection = true", re.MULTILINE)
 Objects = dict[str, list[str]]
 
@@ -47,6 +45,15 @@ def deploy(harness: Harness) -> list[Result]:
     )
     result = f"{len(resources)} stacks, {sum(resources.values())} resources, IAM enforced"
     return [Check("the real CDK deploys the unmodified templates", result, resources)]
+
+
+def _has_no_account_for_topics(harness: Harness) -> bool:
+    """Return whether the deployment creates no topic so far, on a cluster of somebody else. Its first one
+    comes with the account that manages topics.
+    """
+    deployment = harness.deployment
+    created = [topic for topic in deployment.topics if not topic.existing and not topic.statement]
+    return deployment.uses_existing_cluster and not created
 
 
 @contextmanager
@@ -140,9 +147,11 @@ def _describe_created(harness: Harness, change: Change, before: Objects) -> Chec
         if set(after[kind]) - set(ids):
             new[kind] = sorted(set(after[kind]) - set(ids))
     require(not removed, f"the update removed {removed}")
-    is_shared = harness.deployment.uses_existing_cluster
-    unexpected = set(new) - (_CREATED_BESIDE_OTHERS if is_shared else _CREATED)
+    expected = {*_CREATED, "service_accounts"} if _has_no_account_for_topics(harness) else _CREATED
+    unexpected = set(new) - expected
     require(not unexpected, f"the update also created {', '.join(sorted(unexpected))}")
+    accounts = new.get("service_accounts", [])
+    require(len(accounts) <= 1, f"the update created {len(accounts)} service accounts for one topic")
     counts = [f"{len(ids)} {kind}" for kind, ids in sorted(new.items())]
     if change.adds_topic:
         topics = new.get("topics", [])

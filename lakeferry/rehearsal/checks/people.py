@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
 import boto3
 from botocore.exceptions import ClientError
 
+from config.deployments.confluent_model import Topic
 from config.deployments.shown_columns import Shown, find_shown_columns
 from lakeferry.rehearsal import environments
 from lakeferry.rehearsal.harness import (
@@ -35,44 +36,54 @@ _NO_TABLE: Final = "people may see no table with rows of the file"
 
 def see_views_in_snowflake(harness: Harness) -> list[Result]:
     """Log in as the first user of the file, and ask for the view, the table and each hidden column."""
-    tables = list(_list_snowflake_tables(harness))
+    in_snowflake = [
+        topic for topic in harness.deployment.tables if topic.tableflow and topic.tableflow.snowflake_table
+    ]
+    tables = list(list_shown_tables(harness, in_snowflake))
     if not tables:
         return [NotApplicable(Claim.SNOWFLAKE_PEOPLE, _NO_TABLE)]
     person, client = _log_in_to_snowflake(harness)
     views = sql.split(harness.output("snowflake", "ViewsSchemaName"))
     raw = sql.split(harness.output("snowflake", "SchemaName"))
     refused = 0
-    for name, shown in tables:
+    names = []
+    for topic, columns in tables:
+        name = ((topic.tableflow and topic.tableflow.snowflake_table) or "").upper()
+        names.append(name)
         view = sql.path((*views, name))
         rows = list(client.run(sql.statement("SELECT * FROM {view} LIMIT 3", view=view)))
         require(rows, f"{person} sees no row of the view {name}")
-        seen = {column.lower() for column in rows[0]}
-        hidden = {column.lower() for column in shown.hidden}
-        require(not seen & hidden, f"{person} sees {', '.join(sorted(seen & hidden))} of {name}")
+        hidden = _require_hidden(person, name, rows[0], columns)
         forbidden = [sql.statement("SELECT * FROM {table}", table=sql.path((*raw, name)))]
-        for column in sorted(hidden):
+        for column in hidden:
             quoted = sql.identifier(column.upper())
             forbidden.append(sql.statement("SELECT {column} FROM {view}", column=quoted, view=view))
         for statement in forbidden:
             _require_refused(client, person, statement)
         refused += len(forbidden)
-    names = ", ".join(name for name, _ in tables)
     return [
         Check(
             Claim.SNOWFLAKE_PEOPLE,
-            f"{person} sees the views {names}; {refused} other queries are refused",
+            f"{person} sees the views {', '.join(names)}; {refused} other queries are refused",
             {"refused": refused},
         )
     ]
 
 
-def _list_snowflake_tables(harness: Harness) -> Iterator[tuple[str, Shown]]:
-    """Yield the names of tables with rows that have a view, and their columns."""
-    for topic in harness.deployment.tables:
-        shown = find_shown_columns(topic, harness.ctx.loaded.sources, harness.deployment)
-        table = topic.tableflow and topic.tableflow.snowflake_table
-        if table and isinstance(shown, Shown) and harness.read_topic(topic.name).records:
-            yield table.upper(), shown
+def list_shown_tables(harness: Harness, topics: Iterable[Topic]) -> Iterator[tuple[Topic, Shown]]:
+    """Yield the topics with records whose tables people may see, and the columns of each."""
+    for topic in topics:
+        columns = find_shown_columns(topic, harness.ctx.loaded.sources, harness.deployment)
+        if isinstance(columns, Shown) and harness.read_topic(topic.name).records:
+            yield topic, columns
+
+
+def _require_hidden(person: str, table: str, seen: Iterable[str], columns: Shown) -> list[str]:
+    """Return the hidden columns, none of which may be among those that were seen. Names are in lower case."""
+    hidden = {column.lower() for column in columns.hidden}
+    visible = sorted(hidden & {column.lower() for column in seen})
+    require(not visible, f"{person} sees {', '.join(visible)} of {table}")
+    return sorted(hidden)
 
 
 def _log_in_to_snowflake(harness: Harness) -> tuple[str, Snowflake]:
@@ -109,28 +120,27 @@ def _require_refused(client: Snowflake, person: str, statement: sql.Sql) -> None
 
 def see_columns_in_athena(harness: Harness) -> list[Result]:
     """Ask Athena with the first role of the file for the columns that it may see, and for each hidden one."""
-    tables = list(_list_tables_in_glue(harness))
+    tables = list(list_shown_tables(harness, harness.deployment.tables_in_glue))
     if not tables:
         return [NotApplicable(Claim.ATHENA_PEOPLE, _NO_TABLE)]
     reader = harness.deployment.aws.athena_readers[0]
     person = reader.rpartition("/")[2]
     athena = _log_in_to_athena(harness, reader)
     refused = 0
-    for name, shown in tables:
+    for topic, columns in tables:
+        name = topic.table
         table = f'"{harness.database}"."{name}"'
         answer = _ask_athena(harness, athena, f"SELECT * FROM {table} LIMIT 3")  # noqa: S608
         require(not isinstance(answer, str), f"{person} can't query {name}: {answer}")
-        columns = answer["ResultSetMetadata"]["ColumnInfo"]
-        seen = {column["Name"].lower() for column in columns}
-        hidden = {column.lower() for column in shown.hidden}
         require(len(answer["Rows"]) > 1, f"{person} sees no row of {name}")
-        require(not seen & hidden, f"{person} sees {', '.join(sorted(seen & hidden))} of {name}")
-        for column in sorted(hidden):
+        seen = [described["Name"] for described in answer["ResultSetMetadata"]["ColumnInfo"]]
+        hidden = _require_hidden(person, name, seen, columns)
+        for column in hidden:
             denied = _ask_athena(harness, athena, f'SELECT "{column}" FROM {table} LIMIT 3')  # noqa: S608
             require(isinstance(denied, str), f"{person} sees {column} of {name}")
             require(_HIDDEN.search(denied), f"a query of {column} by {person} failed otherwise: {denied}")
         refused += len(hidden)
-    names = ", ".join(name for name, _ in tables)
+    names = ", ".join(topic.table for topic, _ in tables)
     return [
         Check(
             Claim.ATHENA_PEOPLE,
@@ -138,13 +148,6 @@ def see_columns_in_athena(harness: Harness) -> list[Result]:
             {"refused": refused},
         )
     ]
-
-
-def _list_tables_in_glue(harness: Harness) -> Iterator[tuple[str, Shown]]:
-    for topic in harness.deployment.tables_in_glue:
-        shown = find_shown_columns(topic, harness.ctx.loaded.sources, harness.deployment)
-        if isinstance(shown, Shown) and harness.read_topic(topic.name).records:
-            yield topic.table, shown
 
 
 def _log_in_to_athena(harness: Harness, reader: str) -> Any:

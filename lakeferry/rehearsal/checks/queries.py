@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from config.deployments.shown_columns import Shown, find_shown_columns
+from lakeferry.rehearsal.checks.people import list_shown_tables
 from lakeferry.rehearsal.harness import (
     Check,
     CheckFailed,
@@ -29,10 +29,13 @@ def run_named_queries(harness: Harness) -> list[Result]:
 
 def query_hides_columns(harness: Harness) -> list[Result]:
     """Read the first rows of a table with `lakeferry query`: no hidden column is among them."""
-    found = _find_table(harness)
+    tables = list_shown_tables(harness, harness.deployment.tables_in_glue)
+    found = next(tables, None)
     if found is None:
         return [NotApplicable(Claim.QUERIED, "people may see no table of the file in Glue")]
-    table, hidden = found
+    topic, columns = found
+    table = topic.table
+    hidden = {column.lower() for column in columns.hidden}
     for engine in _ENGINES:
         text = f'SELECT * FROM "{table}" LIMIT 3'  # noqa: S608
         # Without --stage, query reads a bucket or the demo, also where the stage is the default one.
@@ -42,15 +45,6 @@ def query_hides_columns(harness: Harness) -> list[Result]:
         require(answer["rows"], f"query with {engine} shows no row of {table}")
     result = f"{table} with {' and '.join(_ENGINES)}, without {', '.join(sorted(hidden))}"
     return [Check(Claim.QUERIED, result, {"hidden": len(hidden)})]
-
-
-def _find_table(harness: Harness) -> tuple[str, set[str]] | None:
-    """Return a table with rows of which people may see a part, and the columns that they may not see."""
-    for topic in harness.deployment.tables_in_glue:
-        shown = find_shown_columns(topic, harness.ctx.loaded.sources, harness.deployment)
-        if isinstance(shown, Shown) and harness.read_topic(topic.name).records:
-            return topic.table, {column.lower() for column in shown.hidden}
-    return None
 
 
 def run_queries_of_aggregates(harness: Harness) -> list[Result]:

@@ -16,7 +16,7 @@ from typing import Final
 
 from config.deployments.export_model import Export
 from config.exports.contract import Contract
-from lakeferry.rehearsal.harness import Check, Harness, NotApplicable, Result, require
+from lakeferry.rehearsal.harness import Check, CheckFailed, Harness, NotApplicable, Result, require
 from lakeferry.verification.claims import Claim
 
 #: The program of LibreOffice, of which a rehearsal installs nothing.
@@ -63,7 +63,7 @@ def _open_newest(harness: Harness, export: Export, contract: Contract, office: s
         try:
             sheet = read_first_sheet(workbook, office)
         except NotOpened as reason:
-            require(False, f"LibreOffice can't open {key}: {reason}")
+            raise CheckFailed(f"LibreOffice can't open {key}: {reason}") from None
     published = harness.content(bucket, beside)
     rows = read_csv(gzip.decompress(published) if contract.delivery.gzip else published, contract)
     difference = find_difference(sheet, rows, contract.delivery.null_text)

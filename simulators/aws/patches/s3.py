@@ -35,7 +35,7 @@ from xml.etree import ElementTree
 
 from simulators.aws import settings
 from simulators.aws.answers import build_s3_error
-from simulators.aws.hooks import Answer, Original, Patch, import_ministack
+from simulators.aws.hooks import Answer, Original, Patch, get_region, import_ministack
 from simulators.aws.patches.s3_bodies import Completion, Part
 
 MULTIPART = Patch("s3_multipart")
@@ -249,7 +249,6 @@ def _refuse_long_key(key: str) -> Answer | None:
 MANAGED_KEY = Patch("s3_managed_key")
 _SSE: Final = "x-amz-server-side-encryption"
 _SSE_KEY: Final = f"{_SSE}-aws-kms-key-id"
-_MANAGED: Final = f"arn:aws:kms:{settings.REGION}:{settings.ACCOUNT}:alias/aws/s3"
 
 
 @MANAGED_KEY.replaces("ministack.services.s3", "_resolve_sse_write_headers", "headers bucket_name")
@@ -257,7 +256,8 @@ def resolve_sse_write_headers(
     original: Callable[..., Any], headers: Mapping[str, str], bucket_name: str
 ) -> Any:
     if headers.get(_SSE) == "aws:kms" and not headers.get(_SSE_KEY):
-        headers = {**headers, _SSE_KEY: _MANAGED}
+        managed = f"arn:aws:kms:{get_region()}:{settings.ACCOUNT}:alias/aws/s3"
+        headers = {**headers, _SSE_KEY: managed}
     return original(headers, bucket_name)
 
 
