@@ -140,6 +140,7 @@ def test_a_secret_without_a_value_is_empty():
     with pytest.raises(NotFound) as missing:
         store.read_key("it")
     assert missing.value.kind.code == "AWS-SECRET-MISSING"
+    assert missing.value.patience == 60.0, "a value that was just written may not be readable yet"
 
 
 def test_a_denied_secret_may_also_not_exist():

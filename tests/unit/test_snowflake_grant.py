@@ -130,6 +130,11 @@ def test_grants_on_all_tables_of_a_schema_are_revoked(server):
     ]
 
 
+def test_a_grant_on_coming_tables_alone_is_revoked(server):
+    schema_script(server, [COMING])
+    assert grant.find_existing(context(server, deleting=True), TABLES, None)
+
+
 def test_a_partial_grant_is_completed(server):
     schema_script(server, [], [TABLE], [shown("SELECT", "TABLE", "SALES.PUBLIC.T")])
     assert grant.find_existing(context(server), TABLES, None) == []

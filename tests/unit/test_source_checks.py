@@ -227,6 +227,7 @@ def test_a_schema_is_written_once(imports, tmp_path):
     file.write_text(file.read_text().replace('"unknown"', '"reviewed"'))
     assert imports(ORDER_ID) == ("unchanged", ())
     assert '"reviewed"' in file.read_text()
+    assert file.read_text().startswith('{\n  "'), "people read and review the file"
 
 
 def test_a_file_with_other_fields_is_kept(imports, tmp_path):

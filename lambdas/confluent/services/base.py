@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import ClassVar
 
@@ -40,26 +41,26 @@ class Connection:
     display_name: str = ""
 
 
-class KeyService:
+class KeyService(ABC):
     """A service that accepts API keys. `KEY_SERVICES` lists the properties that its keys need."""
 
     NAME: ClassVar[str]
     #: Whether a test call with an unknown key may be answered as if the request were wrong.
     REFUSES_UNKNOWN_KEYS: ClassVar[bool] = False
 
+    @abstractmethod
     def is_service_of(self, resource_id: str) -> bool:
         """Return whether the id in a secret has the form of this service's resources."""
-        raise NotImplementedError
 
     def complete_target(self, target: Target, stored: Mapping[str, str]) -> Target:
         """Add the ids that only this service needs, from the fields of a secret."""
         return target
 
+    @abstractmethod
     def find_resource(self, vendor: Confluent, target: Target) -> dict[str, str] | None:
         """Return `spec.resource` of a new key, as Confluent's Terraform provider sends it; None if a key of
         this service has none.
         """
-        raise NotImplementedError
 
     def complete_connection(self, vendor: Confluent, target: Target, connection: Connection) -> Connection:
         """Add the addresses.
@@ -68,9 +69,9 @@ class KeyService:
         """
         return connection
 
+    @abstractmethod
     def prepare_test(self, vendor: Confluent, target: Target, key: ApiKey) -> tuple[RestClient, str]:
         """Return a client that uses the key, and a path that every valid key may read."""
-        raise NotImplementedError
 
     def build_key_fields(self, key: ApiKey) -> dict[str, str | Secret]:
         """Return the fields of a secret that contain a part of the key."""
