@@ -50,6 +50,31 @@ class AggregateTable:
     def name(self) -> str:
         return f"{self.database}.{self.contract.name}"
 
+    def create(self) -> None:
+        """Create the table, or add the columns that are new in the contract.
+
+        Raises SourceProblem if a column has another type in the table.
+        """
+        spark = self.spark()
+        window_columns = {
+            "window": "string",
+            "window_start": "timestamp",
+            "window_end": "timestamp",
+            "run_id": "string",
+        }
+        wanted = window_columns | {
+            column.name: _TYPES.get(column.type, column.type) for column in self.contract.columns
+        }
+        if not self._exists():
+            spark.sql(f"CREATE NAMESPACE IF NOT EXISTS {quoted(CATALOG)}.{quoted(self.database)}")
+            columns = ", ".join(f"{quoted(name)} {type_}" for name, type_ in wanted.items())
+            spark.sql(
+                f"CREATE TABLE IF NOT EXISTS {self._identifier} ({columns}) USING iceberg PARTITIONED BY "
+                "(window)"
+            )
+            return
+        self._evolve(wanted)
+
     def published_runs(self, windows: list[str]) -> dict[str, str] | None:
         """Return the id of the run that published each of these windows, if the table has it, by label.
 
@@ -66,7 +91,7 @@ class AggregateTable:
 
         Raises SourceProblem if other writers keep changing the table.
         """
-        self._create()
+        self.create()
         rows = self._add_window_columns(groups, window, visible["run_id"])
         for _ in range(_ATTEMPTS):
             options = self._require_current_snapshot()
@@ -141,27 +166,6 @@ class AggregateTable:
         return delivered.select(
             *[value.alias(name) for name, value in (about | columns | removed).items()]
         ).coalesce(1)
-
-    def _create(self) -> None:
-        spark = self.spark()
-        window_columns = {
-            "window": "string",
-            "window_start": "timestamp",
-            "window_end": "timestamp",
-            "run_id": "string",
-        }
-        wanted = window_columns | {
-            column.name: _TYPES.get(column.type, column.type) for column in self.contract.columns
-        }
-        if not self._exists():
-            spark.sql(f"CREATE NAMESPACE IF NOT EXISTS {quoted(CATALOG)}.{quoted(self.database)}")
-            columns = ", ".join(f"{quoted(name)} {type_}" for name, type_ in wanted.items())
-            spark.sql(
-                f"CREATE TABLE IF NOT EXISTS {self._identifier} ({columns}) USING iceberg PARTITIONED BY "
-                "(window)"
-            )
-            return
-        self._evolve(wanted)
 
     def _evolve(self, wanted: dict[str, str]) -> None:
         """Add columns that are new in the contract.

@@ -17,7 +17,7 @@ _WHY_PAST = {"as-of": "a window must be over", "complete-until": "nobody knows y
 #: Values of `only`.
 MISSING = "missing"
 PUBLISHED = "published"
-_SWITCHES = ("dry-run", "accept-fewer-events", "accept-window-change", "probe")
+_SWITCHES = ("dry-run", "accept-fewer-events", "accept-window-change", "probe", "prepare-table")
 #: Glue adds this argument itself.
 _JOB_RUN_ID = "JOB_RUN_ID"
 
@@ -46,6 +46,7 @@ class Arguments:
     accept_fewer_events: bool
     region: str
     probe: bool
+    prepare_table: bool = False
     accept_window_change: bool = False
     partitions: int = 0
     complete_until: datetime | None = None
@@ -96,6 +97,7 @@ def parse(argv: Sequence[str], *, now: datetime) -> Arguments:
         accept_fewer_events=values["accept-fewer-events"] == "true",
         region=values["region"],
         probe=values["probe"] == "true",
+        prepare_table=values["prepare-table"] == "true",
         accept_window_change=values["accept-window-change"] == "true",
         partitions=partitions,
         complete_until=complete_until,

@@ -21,7 +21,7 @@ from config.exports.contract import Contract, WindowRule
 from config.exports.window_ranges import BadWindows, select_windows
 from config.exports.windows import Window, list_closed_windows
 from config.toml_model import BadFile
-from glue_jobs import additivity, arguments, errors, probe, runs, session
+from glue_jobs import additivity, arguments, errors, prepare, probe, runs, session
 from glue_jobs.aggregate_table import AggregateTable
 from glue_jobs.arguments import MISSING, PUBLISHED, Arguments
 from glue_jobs.catalogs import open_catalog
@@ -57,6 +57,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         args = arguments.parse(words, now=runs.utc_now())
         if args.probe:
             return probe.run(args)
+        if args.prepare_table:
+            return prepare.run(args, _load_contract(args.export))
         record = run(args)
     except ExportError as error:
         print(f"export failed: {error}", file=sys.stderr)  # noqa: T201 - Glue's log is this stream

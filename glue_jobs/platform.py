@@ -138,6 +138,8 @@ ARGUMENTS: Final = {
     "longer in the table",
     "region": "AWS region of the table and the bucket; without it, the region of the environment",
     "probe": "true to check what the job relies on in its environment, instead of exporting",
+    "prepare-table": "true to create the table of aggregates, or to add the contract's new columns to it, "
+    "instead of exporting",
     "accept-window-change": "true to publish a window although older windows were published by other rules "
     "of the contract",
     "partitions": "number of the topic's Kafka partitions; without it, those that have events in the table "
@@ -174,6 +176,7 @@ DEFAULT_ARGUMENTS: Final = {
     "accept-fewer-events": "false",
     "region": "",
     "probe": "false",
+    "prepare-table": "false",
     "accept-window-change": "false",
     "partitions": "",
     "complete-until": "",

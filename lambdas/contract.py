@@ -96,6 +96,8 @@ ROLES_WITH_ROWS: Final = ("data", "parquet", "jsonl", "xlsx")
 DELIVERED_ROLES: Final = (*ROLES_WITH_ROWS, "report")
 #: Number of links that opened nothing.
 LINKS_REFUSED: Final = "LinksRefused"
+#: The folder of the aggregates in a bucket of the deployment's own.
+WAREHOUSE: Final = "warehouse"
 #: NOTICES_PREFIX in a bucket of the deployment's own.
 NOTICES: Final = "notices"
 ALARM_TOPIC: Final = "LAKEFERRY_ALARM_TOPIC"
@@ -137,6 +139,14 @@ CLEANUP_TYPE: Final = "Custom::LakeferryCleanup"
 CLEANUPS: Final = ("bucket", "glue_database")
 #: Prefix of its physical id, followed by the property's name and value: cleanup:bucket:NAME.
 CLEANUP_ID: Final = "cleanup"
+
+#: A resource of this type has the table of an export's aggregates created in Glue, before the export's first
+#: run.
+AGGREGATE_TABLE_TYPE: Final = "Custom::LakeferryAggregateTable"
+#: Types of custom resources that are no object of a vendor.
+OTHER_TYPES: Final = (CLEANUP_TYPE, AGGREGATE_TABLE_TYPE)
+#: The argument of a run of the Glue job that does so, with the id of CloudFormation's request.
+REQUEST_ARGUMENT: Final = "--request"
 
 #: Rotation: how many keys of a secret are valid between two rotations, and the grace period of a replaced
 #: key, in days.

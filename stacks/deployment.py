@@ -18,8 +18,11 @@ def compose(app: App, loaded: LoadedDeployment) -> None:
     Validations.of(app).add_plugins(AwsSolutionsChecks(app), ServerlessChecks(app), NIST80053R5Checks(app))
     data = DataStack(app, loaded=loaded)
     confluent = ConfluentStack(app, loaded=loaded, data=data) if loaded.deployment.confluent else None
+    exports = ExportsStack(app, loaded=loaded, data=data, confluent=confluent)
     snowflake = None
     if confluent and loaded.deployment.uses_snowflake:
         snowflake = SnowflakeStack(app, loaded=loaded, data=data, confluent=confluent)
-    exports = ExportsStack(app, loaded=loaded, data=data, confluent=confluent)
+        if loaded.deployment.shows_aggregates:
+            # It shows tables that the exports stack creates.
+            snowflake.add_stack_dependency(exports)
     OperationsStack(app, loaded=loaded, data=data, confluent=confluent, snowflake=snowflake, exports=exports)

@@ -19,6 +19,7 @@ from lambdas.shared.settings import NotificationSettings
 from stacks.base import LakeferryStack, build_catalog_uri
 from stacks.confluent.access import name_table_reader_secret
 from stacks.confluent.stack import ConfluentStack, find_glue_database
+from stacks.constructs.aggregate_tables import create_table_job
 from stacks.constructs.export_job import ExportJob, ExportJobs
 from stacks.constructs.file_links import FileLinks
 from stacks.constructs.function import PythonFunction
@@ -111,6 +112,8 @@ class ExportsStack(LakeferryStack):
                 zip_asset=zip_asset,
                 first_day=export.first_day,
             )
+        if self.deployment.shows_aggregates:
+            create_table_job(jobs, "AggregateTablesJob", jobs=jobs, role=role, zip_asset=zip_asset)
 
     def _list_tables(self, confluent: ConfluentStack | None) -> dict[str, Table]:
         """Return the tables by topic. A topic that is no table has the place that it would have."""

@@ -23,7 +23,7 @@ class Prefixes:
     @property
     def warehouse(self) -> str:
         """Return where the aggregates are."""
-        return f"{self.root}warehouse"
+        return f"{self.root}{contract.WAREHOUSE}"
 
     @property
     def athena(self) -> str:

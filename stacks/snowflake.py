@@ -43,6 +43,7 @@ from stacks.confluent.stack import ConfluentStack, find_glue_database
 from stacks.constructs.lake_formation import LakeFormationGrants
 from stacks.constructs.rotation import KeyRotation
 from stacks.constructs.secrets import StackSecrets, may_decrypt_tables, may_read_secret, name_secret_arn
+from stacks.constructs.snowflake_aggregates import SnowflakeAggregates
 from stacks.constructs.statements import ITS_KEYS, ONE_DATABASE, allow, create_role, list_glue_table_arns
 from stacks.constructs.synthesis import SynthOptions, build_own_arn
 from stacks.constructs.vendor import VendorProvider, VendorResource
@@ -238,6 +239,8 @@ class SnowflakeStack(LakeferryStack):
             ),
         ).outputs
         role = self._create_role(volume, catalog, data.lake, database)
+        if self.deployment.shows_aggregates:
+            self._show_aggregates(data.lake, catalog, role, role_arn)
         grants = LakeFormationGrants(
             self, "Grants", governs=self.deployment.aws.lake_formation, role_arn=role.role_arn
         )
@@ -262,6 +265,29 @@ class SnowflakeStack(LakeferryStack):
             self._grant_on_linked(
                 self.provider.create(self, "LinkedDatabase", linked).after(trust).outputs.name
             )
+
+    def _show_aggregates(
+        self, lake: Lake, catalog: CatalogIntegrationOutputs, role: iam.Role, role_arn: str
+    ) -> None:
+        aggregates = SnowflakeAggregates(
+            self,
+            "Aggregates",
+            provider=self.provider,
+            lake=lake,
+            catalog=catalog,
+            role=role,
+            role_arn=role_arn,
+        )
+        for export in self.deployment.exports:
+            kept = self.loaded.sources.contract(export.contract, None)
+            if kept.keeps_table:
+                aggregates.show(
+                    kept,
+                    database=self.database,
+                    tables=self.schema,
+                    views=self.views_schema,
+                    grants=self.grants,
+                )
 
     def _create_view(self, topic: Topic, name: str, table: str) -> None:
         """Create the view that people use instead of the table.

@@ -308,6 +308,12 @@ class Deployment:
         return self.snowflake is not None and self.snowflake.enabled
 
     @property
+    def shows_aggregates(self) -> bool:
+        """Return whether Snowflake shows the tables of aggregates too, which exports keep."""
+        wanted = self.snowflake is not None and self.snowflake.enabled and self.snowflake.aggregates
+        return wanted and bool(self.exports)
+
+    @property
     def uses_existing_cluster(self) -> bool:
         """Return whether the Kafka cluster is somebody else's."""
         return self.confluent is not None and self.confluent.cluster_id is not None

@@ -57,6 +57,31 @@ def views_have_a_schema_of_their_own(deployment: Deployment, sources: Sources) -
     yield from _find_same_roles(snowflake)
 
 
+def aggregates_in_snowflake_have_names(deployment: Deployment, sources: Sources) -> Iterator[Finding]:
+    """`snowflake.aggregates` needs an export that keeps its aggregates as a table, and no table of a topic
+    has the name of such an export.
+    """
+    if not deployment.shows_aggregates:
+        return
+    # A contract that can't be read is reported by another rule.
+    contracts = [sources.plain_contract(export.contract) for export in deployment.exports]
+    kept = [contract.name for contract in contracts if contract and contract.keeps_table]
+    if not kept:
+        yield (
+            "snowflake.aggregates",
+            "no export keeps its aggregates as a table. Set keep_as_table = true in a contract that "
+            "aggregates, or leave this key out",
+        )
+    names = {name.upper(): name for name in kept}
+    for index, topic in enumerate(deployment.topics):
+        table = (topic.tableflow and topic.tableflow.snowflake_table) or ""
+        if export := names.get(table.upper()):
+            yield (
+                f"topics[{index}].tableflow.snowflake_table",
+                f"{table} is the name of the table with the aggregates of {export} too. Choose another",
+            )
+
+
 def people_in_athena_see_columns_only(deployment: Deployment, sources: Sources) -> Iterator[Finding]:
     """`athena_readers` needs `lake_formation` and a bucket of tables that the deployment creates.
 

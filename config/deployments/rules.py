@@ -37,6 +37,7 @@ from config.deployments.ownership_rules import (
     statements_undo_only_their_table,
 )
 from config.deployments.people_rules import (
+    aggregates_in_snowflake_have_names,
     people_in_athena_see_columns_only,
     people_in_snowflake_are_named_once,
     views_have_a_schema_of_their_own,
@@ -242,6 +243,7 @@ RULES: Final[tuple[Rule, ...]] = (
     snowflake_can_read_tables,
     snowflake_names_differ_from_the_deployers,
     people_in_snowflake_are_named_once,
+    aggregates_in_snowflake_have_names,
     views_have_a_schema_of_their_own,
     people_in_athena_see_columns_only,
     exports_match_topics,

@@ -75,6 +75,11 @@ class Snowflake:
     refresh_seconds: int = setting(
         "Seconds between two checks for new snapshots.", default=60, minimum=30, maximum=86400
     )
+    aggregates: bool = setting(
+        "Whether the aggregates that exports keep as tables are in Snowflake too, each as a table and, for "
+        "people, as a view with all columns. The deployment creates the tables before the first run.",
+        default=False,
+    )
     linked_database: bool = setting(
         "Whether there is also a catalog-linked database, which shows all tables of the Glue database. The "
         "reader may select from those that exist at the deployment; `GRANT SELECT ON ALL ICEBERG TABLES IN "

@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Iterator
 from datetime import date, datetime
 from decimal import Decimal
+from typing import Final
 
 from config.exports.check_rules import checks_are_complete, checks_compare_headlines, unique_key_is_delivered
 from config.exports.contract import Column, Contract, decimal_type
@@ -19,7 +20,7 @@ from config.toml_model import Rule
 Finding = tuple[str, str]
 
 #: Columns that a table of aggregates has in addition to those of the contract.
-_KEPT_WITH = {"window", "window_start", "window_end", "run_id"}
+KEPT_WITH: Final = ("window", "window_start", "window_end", "run_id")
 
 
 def columns_are_named_once(contract: Contract) -> Iterator[Finding]:
@@ -181,7 +182,7 @@ def aggregate_is_complete(contract: Contract) -> Iterator[Finding]:
             "every column is a measure, so there is nothing to group by. Add a column to group by",
         )
     for index, column in enumerate(contract.column):
-        if aggregate.keep_as_table and column.name in _KEPT_WITH:
+        if aggregate.keep_as_table and column.name in KEPT_WITH:
             yield (
                 f"column[{index}].name",
                 f"the table that is kept has a column {column.name} of its own. Give this one another name",

@@ -17,6 +17,8 @@ from typing import Any, Final
 
 import attrs
 
+from lambdas import contract
+
 PARTS: Final = ("data", "confluent", "snowflake", "exports", "operations")
 _CUSTOM: Final = "Custom::Lakeferry"
 _CONFLUENT: Final = "Confluent Cloud"
@@ -41,6 +43,7 @@ _SHOWN: Final = {
     "AWS::SecretsManager::Secret": "Secret",
     "AWS::SNS::Topic": "SNS topic",
     "AWS::SQS::Queue": "SQS dead-letter queue",
+    contract.AGGREGATE_TABLE_TYPE: "Glue table of aggregates",
 }
 _FUNCTION_TITLE: Final = "Lambda function"
 _ROLE = "AWS::IAM::Role"
@@ -162,7 +165,7 @@ def _find_box(name: str, resource: Template) -> Box | None:
         return Box(_AWS, f"{_FUNCTION_TITLE} {_HASH_SUFFIX.sub('', name).removesuffix('Function')}")
     if kind == _ROLE and _trusts_a_vendor(resource):
         return Box(_AWS, f"Role {_HASH_SUFFIX.sub('', name)}")
-    if kind.startswith(_CUSTOM) and kind != f"{_CUSTOM}Cleanup":
+    if kind.startswith(_CUSTOM) and kind not in contract.OTHER_TYPES:
         words = (
             re.sub(r"(?<!^)(?=[A-Z])", " ", kind.removeprefix(_CUSTOM))
             .replace("Api", "API")

@@ -77,12 +77,15 @@ class Stack:
     def is_failed_creation(self) -> bool:
         return self.status in _CREATION_FAILED
 
-    def identity(self, kind: str) -> Identity | None:
-        """Return the identity of the first custom resource of a kind in `resources`, None if there is
-        none.
+    def identity(self, kind: str, logical_id: str = "") -> Identity | None:
+        """Return the identity of the custom resource of a kind in `resources`, None if there is none. Without
+        a logical id, it is the first one of this kind.
         """
         identities = (request.parse_physical_id(resource.physical_id) for resource in self.resources)
-        return next((identity for identity in identities if identity and identity.kind == kind), None)
+        for identity in identities:
+            if identity and identity.kind == kind and logical_id in ("", identity.logical_id):
+                return identity
+        return None
 
     def logical_ids(self, type: str, **properties: str) -> Iterator[str]:
         """Yield the logical ids of the template's resources with this type and these properties."""
@@ -284,9 +287,11 @@ def find_part(ctx: DeploymentContext, part: str) -> Stack | str:
     return stack if stack.is_active else f"stack {name} is {stack.status}"
 
 
-def find_object_name(ctx: DeploymentContext, stack: Stack, kind: str) -> str:
-    """Return the name that the vendor has for the stack's object of a kind, "" if there is none."""
-    identity = stack.identity(kind)
+def find_object_name(ctx: DeploymentContext, stack: Stack, kind: str, logical_id: str = "") -> str:
+    """Return the name that the vendor has for the stack's object of a kind, "" if there is none. Without a
+    logical id, it is the first one of this kind.
+    """
+    identity = stack.identity(kind, logical_id)
     return ctx.object_name(stack.name, identity.logical_id, identity.generation) if identity else ""
 
 

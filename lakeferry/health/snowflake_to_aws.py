@@ -5,7 +5,7 @@ tables.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Final, TypeVar
 
@@ -49,34 +49,70 @@ _REPLACED: Final = (
 )
 _RECOVERY: Final = "Snowflake notices within minutes"
 _REGION: Final = re.compile(r"https://glue\.([a-z0-9-]+)\.")
+_VOLUME_KIND: Final = "snowflake_external_volume"
+_INTEGRATION_KIND: Final = "snowflake_catalog_integration"
 T = TypeVar("T")
 
 
 @attrs.frozen
-class _Chain:
-    """`bucket` is Tableflow's bucket.
+class _Checks:
+    """The names of the checks of one external volume."""
 
-    `database` is the Glue database, whose name is the Kafka cluster's id.
+    volume: str
+    trust: str
+    reads: str
+    namespace: str
+
+
+_OF_TABLES: Final = _Checks(VOLUME, OF_VOLUME, READS_BUCKET, NAMESPACE)
+_OF_AGGREGATES: Final = _Checks(
+    "external volume of aggregates",
+    "role's trust of the aggregates' volume",
+    "Snowflake reaches the aggregates",
+    "Glue database of aggregates in Snowflake",
+)
+
+
+@attrs.frozen
+class _Files:
+    """The files that one external volume shows: its logical id, bucket and folder, and the Glue database of
+    the tables. The folder ends in a slash, or is "".
+    """
+
+    checks: _Checks
+    logical_id: str
+    bucket: str
+    folder: str
+    database: str
+
+    @property
+    def location(self) -> str:
+        return f"s3://{self.bucket}/{self.folder}"
+
+
+@attrs.frozen
+class _Chain:
+    """`tables` are in Tableflow's bucket, in a Glue database whose name is the Kafka cluster's id.
+
+    `files` has them too, and the aggregates if Snowflake shows them.
     """
 
     ctx: DeploymentContext
     stack: Stack
-    bucket: str
-    database: str
+    tables: _Files
+    files: tuple[_Files, ...]
 
-    @property
-    def volume(self) -> str:
-        return sql.to_plain_name(stacks.find_object_name(self.ctx, self.stack, "snowflake_external_volume"))
+    def find_volume(self, files: _Files) -> str:
+        name = stacks.find_object_name(self.ctx, self.stack, _VOLUME_KIND, files.logical_id)
+        return sql.to_plain_name(name)
 
     @property
     def integration(self) -> str:
-        return sql.to_plain_name(
-            stacks.find_object_name(self.ctx, self.stack, "snowflake_catalog_integration")
-        )
+        return sql.to_plain_name(stacks.find_object_name(self.ctx, self.stack, _INTEGRATION_KIND))
 
-    def external_id(self, kind: str) -> str:
+    def external_id(self, kind: str, logical_id: str = "") -> str:
         """Return the external id that Lakeferry chose for the stack's object of this kind."""
-        identity = self.stack.identity(kind)
+        identity = self.stack.identity(kind, logical_id)
         return sql.build_external_id(
             request.compute_resource_uid(self.stack.id, identity.logical_id) if identity else ""
         )
@@ -85,7 +121,8 @@ class _Chain:
 def look(ctx: DeploymentContext) -> list[Check]:
     """Raises CommandFailed if CloudFormation can't be read."""
     tables = _list_tables(ctx)
-    names = (*NAMES, *map(_name_table_check, tables))
+    of_aggregates = attrs.astuple(_OF_AGGREGATES) if ctx.deployment.shows_aggregates else ()
+    names = (*NAMES, *of_aggregates, *map(_name_table_check, tables))
     if not ctx.deployment.uses_snowflake:
         return GROUP.skip_all(names, NOT_USED)
     parts = [stacks.find_part(ctx, part) for part in ("snowflake", "data", "confluent")]
@@ -93,19 +130,39 @@ def look(ctx: DeploymentContext) -> list[Check]:
         if isinstance(part, str):
             return GROUP.skip_all_unseen(names, f"not deployed: {part}")
     own, data, confluent = (part for part in parts if isinstance(part, Stack))
-    chain = _Chain(
-        ctx, own, data.outputs.get("TableflowBucketName", ""), confluent.outputs.get("KafkaClusterId", "")
-    )
+    chain = _find_chain(ctx, own, data, confluent)
     vendor = runner.attempt(GROUP, VOLUME, lambda: _log_in(ctx))
     checks = _from_aws_alone(chain, vendor) if isinstance(vendor, Check) else _run_checks(chain, vendor)
-    in_snowflake = (READS_BUCKET, READS_GLUE, NAMESPACE, *map(_name_table_check, tables))
-    causes = {OF_VOLUME: (VOLUME,), OF_INTEGRATION: (INTEGRATION,), **dict.fromkeys(in_snowflake, ())}
+    causes: dict[str, tuple[str, ...]] = {OF_INTEGRATION: (INTEGRATION,), READS_GLUE: ()}
+    for files in chain.files:
+        causes |= {files.checks.trust: (files.checks.volume,), files.checks.reads: ()}
+        causes[files.checks.namespace] = ()
+    causes |= dict.fromkeys(map(_name_table_check, tables), ())
     return mark_consequences(checks, causes, _RECOVERY)
+
+
+def _find_chain(ctx: DeploymentContext, own: Stack, data: Stack, confluent: Stack) -> _Chain:
+    bucket = data.outputs.get("TableflowBucketName", "")
+    tables = _Files(_OF_TABLES, "Volume", bucket, "", confluent.outputs.get("KafkaClusterId", ""))
+    if not ctx.deployment.shows_aggregates:
+        return _Chain(ctx, own, tables, (tables,))
+    folder = f"{ctx.deployment.lake_root}{contract.WAREHOUSE}/"
+    aggregates = _Files(
+        _OF_AGGREGATES,
+        "AggregatesVolume",
+        data.outputs.get("LakeBucketName", ""),
+        folder,
+        data.outputs.get("AggregatesDatabase", ""),
+    )
+    return _Chain(ctx, own, tables, (tables, aggregates))
 
 
 def _list_tables(ctx: DeploymentContext) -> list[str]:
     """Return the tables' names in Snowflake, without database and schema."""
     names = [topic.tableflow.snowflake_table for topic in ctx.deployment.tables_in_glue if topic.tableflow]
+    if ctx.deployment.shows_aggregates:
+        contracts = (ctx.loaded.sources.plain_contract(export.contract) for export in ctx.deployment.exports)
+        names += [contract.name for contract in contracts if contract and contract.keeps_table]
     return [name.upper() for name in names if name]
 
 
@@ -120,22 +177,34 @@ def _log_in(ctx: DeploymentContext) -> Snowflake:
 
 
 def _from_aws_alone(chain: _Chain, login: Check) -> list[Check]:
-    remaining = (READS_BUCKET, READS_GLUE, NAMESPACE, *map(_name_table_check, _list_tables(chain.ctx)))
     why = "not checked: there is no login"
+    of_aggregates: list[str] = []
+    for files in chain.files[1:]:
+        of_aggregates += [files.checks.volume, files.checks.reads, files.checks.namespace]
+    remaining = (
+        READS_BUCKET,
+        READS_GLUE,
+        NAMESPACE,
+        *of_aggregates,
+        *map(_name_table_check, _list_tables(chain.ctx)),
+    )
     return [
         login,
         GROUP.skip_unseen(INTEGRATION, why),
-        *_check_role(chain, None, None),
+        *_check_role(chain, {}, None),
         *GROUP.skip_all_unseen(remaining, why),
     ]
 
 
 def _run_checks(chain: _Chain, vendor: Snowflake) -> list[Check]:
-    volume = chain.volume
     integration = chain.integration
-    storage = runner.attempt(
-        GROUP, VOLUME, lambda: _read_if_exists(lambda: trust.read_volume_side(vendor, volume))
-    )
+    volumes: list[Check] = []
+    sides: dict[str, Side] = {}
+    for files in chain.files:
+        check, side = _look_at_volume(chain, vendor, files)
+        volumes.append(check)
+        if side:
+            sides[files.logical_id] = side
     description = runner.attempt(
         GROUP, INTEGRATION, lambda: _read_if_exists(lambda: trust.describe_integration(vendor, integration))
     )
@@ -144,25 +213,47 @@ def _run_checks(chain: _Chain, vendor: Snowflake) -> list[Check]:
         if isinstance(description, dict)
         else None
     )
-    side = None if isinstance(storage, Check) else storage
     return [
-        storage if isinstance(storage, Check) else _check_volume(chain, storage),
+        *volumes,
         description
         if isinstance(description, Check)
         else _check_integration(chain, catalog, description or {}),
-        *_check_role(chain, side, catalog),
-        _verify_side(READS_BUCKET, side, lambda side: trust.verify_volume(vendor, volume, side)),
+        *_check_role(chain, sides, catalog),
+        *(
+            _verify_side(
+                files.checks.reads,
+                sides.get(files.logical_id),
+                partial(trust.verify_volume, vendor, chain.find_volume(files)),
+            )
+            for files in chain.files
+        ),
         _verify_side(READS_GLUE, catalog, lambda side: trust.verify_integration(vendor, integration, side)),
-        _verify_side(
-            NAMESPACE,
-            catalog,
-            lambda side: trust.require_namespace(vendor, integration, side, chain.database),
+        *(
+            _verify_side(
+                files.checks.namespace, catalog, partial(_require_namespace, vendor, integration, files)
+            )
+            for files in chain.files
         ),
         *(
             runner.attempt(GROUP, _name_table_check(name), partial(_check_table, chain, vendor, name))
             for name in _list_tables(chain.ctx)
         ),
     ]
+
+
+def _look_at_volume(chain: _Chain, vendor: Snowflake, files: _Files) -> tuple[Check, Side | None]:
+    """Return the check of the volume, and what the volume presents to AWS if that is known."""
+    name = chain.find_volume(files)
+    side = runner.attempt(
+        GROUP, files.checks.volume, lambda: _read_if_exists(lambda: trust.read_volume_side(vendor, name))
+    )
+    if isinstance(side, Check):
+        return side, None
+    return _check_volume(chain, files, side), side
+
+
+def _require_namespace(vendor: Snowflake, integration: str, files: _Files, side: Side) -> None:
+    trust.require_namespace(vendor, integration, side, files.database)
 
 
 def _read_if_exists(read: Callable[[], T]) -> T | None:
@@ -172,13 +263,14 @@ def _read_if_exists(read: Callable[[], T]) -> T | None:
         return None
 
 
-def _check_volume(chain: _Chain, side: Side | None) -> Check:
+def _check_volume(chain: _Chain, files: _Files, side: Side | None) -> Check:
+    name = files.checks.volume
     if side is None:
-        return GROUP.fail(VOLUME, f"{chain.volume} doesn't exist", _REPAIR)
-    expected = {"leads to": f"s3://{chain.bucket}/", "assumes role": chain.ctx.role_arn("snowflake")}
+        return GROUP.fail(name, f"{chain.find_volume(files)} doesn't exist", _REPAIR)
+    expected = {"leads to": files.location, "assumes role": chain.ctx.role_arn("snowflake")}
     actual = {"leads to": side.location, "assumes role": side.role_arn}
-    return _compare_values(VOLUME, side, actual, expected) or _check_external_id(
-        chain, VOLUME, "snowflake_external_volume", side
+    return _compare_values(name, side, actual, expected) or _check_external_id(
+        name, side, chain.external_id(_VOLUME_KIND, files.logical_id)
     )
 
 
@@ -189,7 +281,7 @@ def _check_integration(chain: _Chain, side: Side | None, description: dict[str, 
     expected = {
         "assumes role": chain.ctx.role_arn("snowflake"),
         "asks Glue in": chain.ctx.region,
-        "shows namespace": chain.database,
+        "shows namespace": chain.tables.database,
         "is enabled": "true",
     }
     actual = {
@@ -199,7 +291,7 @@ def _check_integration(chain: _Chain, side: Side | None, description: dict[str, 
         "is enabled": description.get("ENABLED", "").lower(),
     }
     return _compare_values(INTEGRATION, side, actual, expected) or _check_external_id(
-        chain, INTEGRATION, "snowflake_catalog_integration", side
+        INTEGRATION, side, chain.external_id(_INTEGRATION_KIND)
     )
 
 
@@ -211,13 +303,12 @@ def _compare_values(name: str, side: Side, actual: dict[str, str], expected: dic
     return None
 
 
-def _check_external_id(chain: _Chain, name: str, kind: str, side: Side) -> Check:
+def _check_external_id(name: str, side: Side, expected: str) -> Check:
     """Compare external ids. Lakeferry chooses them, so a different one shows that somebody replaced the
     object.
 
     Not every release of Snowflake reports the external id.
     """
-    expected = chain.external_id(kind)
     if side.external_id not in ("", expected):
         replaced = f"{side.what} says external id {side.external_id}: somebody replaced it"
         return GROUP.fail(name, replaced, _REPLACED, f"{expected}, which the role asks for")
@@ -227,8 +318,8 @@ def _check_external_id(chain: _Chain, name: str, kind: str, side: Side) -> Check
     )
 
 
-def _check_role(chain: _Chain, storage: Side | None, catalog: Side | None) -> list[Check]:
-    """Check the role.
+def _check_role(chain: _Chain, volumes: Mapping[str, Side], catalog: Side | None) -> list[Check]:
+    """Check the role. `volumes` has what each volume presents to AWS, by logical id.
 
     If Snowflake doesn't report an external id, the role must require the one that Lakeferry chose.
     """
@@ -236,24 +327,29 @@ def _check_role(chain: _Chain, storage: Side | None, catalog: Side | None) -> li
     restore = iam.restore_command(chain.ctx, "snowflake")
     check, role = iam.check_role(ctx, GROUP, ctx.role_name("snowflake"), restore)
     if role is None:
-        return [
-            check,
-            *GROUP.skip_all_unseen((OF_VOLUME, OF_INTEGRATION, POLICY), "not checked: the role isn't known"),
-        ]
-    needs = iam.list_needed_actions(ctx, contract.SNOWFLAKE_NEEDS, chain.bucket, chain.database)
+        unknown = (*(files.checks.trust for files in chain.files), OF_INTEGRATION, POLICY)
+        return [check, *GROUP.skip_all_unseen(unknown, "not checked: the role isn't known")]
+    needs: dict[str, tuple[str, ...]] = {}
+    trusted = []
+    for files in chain.files:
+        needs |= iam.list_needed_actions(
+            ctx, contract.SNOWFLAKE_NEEDS, files.bucket, files.database, folder=files.folder
+        )
+        side = volumes.get(files.logical_id)
+        external_id = chain.external_id(_VOLUME_KIND, files.logical_id)
+        trusted.append(_check_trust(chain, files.checks.trust, role, side, external_id))
     return [
         check,
-        _check_trust(chain, OF_VOLUME, role, storage, "snowflake_external_volume"),
-        _check_trust(chain, OF_INTEGRATION, role, catalog, "snowflake_catalog_integration"),
+        *trusted,
+        _check_trust(chain, OF_INTEGRATION, role, catalog, chain.external_id(_INTEGRATION_KIND)),
         runner.attempt(GROUP, POLICY, lambda: iam.check_permissions(ctx, GROUP, role, needs, restore)),
     ]
 
 
-def _check_trust(chain: _Chain, name: str, role: Role, side: Side | None, kind: str) -> Check:
+def _check_trust(chain: _Chain, name: str, role: Role, side: Side | None, external_id: str) -> Check:
     if side is None:
         return GROUP.skip_unseen(name, "not checked: the other side isn't known")
-    external_id = side.external_id or chain.external_id(kind)
-    principal = Principal(name, "sts:AssumeRole", side.principal, external_id)
+    principal = Principal(name, "sts:AssumeRole", side.principal, side.external_id or external_id)
     return iam.check_trust(GROUP, role, principal, iam.restore_command(chain.ctx, "snowflake"))
 
 

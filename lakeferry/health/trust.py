@@ -130,14 +130,21 @@ def check_permissions(
 
 
 def list_needed_actions(
-    ctx: DeploymentContext, wanted: Mapping[str, tuple[str, ...]], bucket: str, database: str
+    ctx: DeploymentContext,
+    wanted: Mapping[str, tuple[str, ...]],
+    bucket: str,
+    database: str,
+    *,
+    folder: str = "",
 ) -> dict[str, tuple[str, ...]]:
-    """Return the needed actions by ARN."""
+    """Return the needed actions by ARN. `folder` is that of the objects in the bucket, with a slash at the
+    end.
+    """
     catalog = f"arn:aws:glue:{ctx.region}:{ctx.account}"
     on_bucket = f"arn:aws:s3:::{bucket}"
     in_glue = (f"{catalog}:catalog", f"{catalog}:database/{database}", f"{catalog}:table/{database}/any")
     return {
-        on_bucket: wanted["bucket"], f"{on_bucket}/{_ANY_KEY}": wanted["objects"],
+        on_bucket: wanted["bucket"], f"{on_bucket}/{folder}{_ANY_KEY}": wanted["objects"],
         **(dict.fromkeys(in_glue, wanted["tables"]) if wanted["tables"] else {}),
     }  # fmt: skip
 

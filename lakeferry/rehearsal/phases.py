@@ -11,6 +11,7 @@ import attrs
 from config.deployments.model import Deployment
 from lakeferry.rehearsal import changes
 from lakeferry.rehearsal.checks import (
+    aggregates,
     attachments,
     commands,
     edits,
@@ -97,6 +98,7 @@ PHASES: Final = (
             Step(Claim.BACKFILLED, past_windows.backfilled),
             Step(Claim.PUBLISHED, exports.published),
             Step(Claim.AGGREGATES, queries.run_queries_of_aggregates),
+            Step(Claim.SNOWFLAKE_AGGREGATES, aggregates.see_aggregates_in_snowflake),
             Step(Claim.WORKBOOKS, workbooks.libreoffice_opens),
             Step(Claim.NOT_TWICE, exports.not_twice),
             Step(Claim.VERIFIED, commands.verify),

@@ -32,6 +32,7 @@ class Claim(StrEnum):
     PUBLISHED = "the schedule fires, and the job publishes the right rows"
     WORKBOOKS = "LibreOffice opens each workbook"
     AGGREGATES = "Athena's named queries run on aggregates"
+    SNOWFLAKE_AGGREGATES = "a person in Snowflake sees the aggregates"
     NOT_TWICE = "a second firing publishes nothing twice"
     BACKFILLED = "one command writes past windows, and again it writes nothing"
     VERIFIED = "verify finds nothing wrong"
@@ -61,6 +62,8 @@ NOT_ASKED: Final[Mapping[Claim, str]] = {
     Claim.ATHENA_PEOPLE: "it logs in as somebody else",
     Claim.BROKEN_TRUST: "it changes the trust of a role",
     Claim.AGGREGATES: "a query of Athena writes its result to the bucket",
+    Claim.SNOWFLAKE_AGGREGATES: "a query of Athena writes its result to the bucket, and one of Snowflake "
+    "starts a warehouse",
     Claim.WORKBOOKS: "it opens the files with another program",
     Claim.NOT_TWICE: "it starts a run",
     Claim.BACKFILLED: "it starts a run",
@@ -113,6 +116,13 @@ def explain_nobody_in_snowflake(deployment: Deployment) -> str:
     return explain_no_snowflake(deployment)
 
 
+def explain_no_aggregates_in_snowflake(deployment: Deployment) -> str:
+    snowflake = deployment.snowflake
+    if deployment.uses_snowflake and snowflake and not snowflake.aggregates:
+        return "the file has no aggregates = true under [snowflake]"
+    return explain_no_snowflake(deployment) or explain_no_exports(deployment)
+
+
 def explain_nobody_in_athena(deployment: Deployment) -> str:
     return "" if deployment.aws.athena_readers else "the file has no athena_readers"
 
@@ -147,6 +157,7 @@ _ABSENT: Final[Mapping[Claim, Absent]] = {
     Claim.MONITORING: explain_no_tables,
     Claim.PUBLISHED: explain_no_exports,
     Claim.AGGREGATES: explain_no_exports,
+    Claim.SNOWFLAKE_AGGREGATES: explain_no_aggregates_in_snowflake,
     Claim.WORKBOOKS: explain_no_exports,
     Claim.NOT_TWICE: explain_no_exports,
     Claim.BACKFILLED: explain_no_exports,

@@ -18,7 +18,7 @@ from lambdas.custom_resources import provider, registry
 from lambdas.custom_resources.provider import Deployment, Lifecycle
 from lambdas.custom_resources.request import CloudFormationStacks, is_first_call
 from lambdas.custom_resources.state import DynamoDocuments, StateStore
-from lambdas.handlers import cleanup
+from lambdas.handlers import aggregate_table, cleanup
 from lambdas.handlers.runtime import (
     LambdaContext,
     compute_deadline,
@@ -45,6 +45,8 @@ def handle(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     """Name the resource in the framework's first call for a request; reconcile it in all later calls."""
     if event.get("ResourceType") == contract.CLEANUP_TYPE:
         return cleanup.handle(event, context)
+    if event.get("ResourceType") == contract.AGGREGATE_TABLE_TYPE:
+        return aggregate_table.handle(event, context)
     return on_event(event, context) if is_first_call(event) else is_complete(event, context)
 
 

@@ -140,6 +140,76 @@ class ExportJobs(Construct):
             ],
         )
 
+    def create_job(
+        self,
+        scope: Construct,
+        *,
+        name: str,
+        description: str,
+        role: iam.IRole,
+        arguments: Mapping[str, str],
+        workers: int,
+        timeout_minutes: int,
+    ) -> glue.CfnJob:
+        """Return a job that runs the script, with one run at a time."""
+        runtime = self.runtime
+        job = glue.CfnJob(
+            scope,
+            "Default",
+            name=name,
+            description=description,
+            role=role.role_arn,
+            security_configuration=self.security.name,
+            command=glue.CfnJob.JobCommandProperty(
+                name="glueetl", python_version="3", script_location=self.script.s3_object_url
+            ),
+            default_arguments=arguments,
+            execution_property=glue.CfnJob.ExecutionPropertyProperty(max_concurrent_runs=1),
+            glue_version=runtime.glue_version,
+            # A failed run is not retried: somebody is told, and the next run catches up.
+            max_retries=0,
+            number_of_workers=workers,
+            timeout=timeout_minutes,
+            worker_type=runtime.glue_worker_type,
+        )
+        acknowledge(
+            job,
+            "The job's log groups are encrypted with the deployment's key themselves.",
+            "AwsSolutions-GL1",
+        )
+        job.add_resource_dependency(self.security)
+        self.connections.attach(job)
+        return job
+
+    def list_common_arguments(self, zip_asset: s3_assets.Asset, own_folder: str = "") -> dict[str, str]:
+        """Return the arguments that all jobs have."""
+        bucket = self.lake.bucket
+        region = Stack.of(self).region
+        warehouse = f"s3://{bucket}/{self.lake.prefixes.warehouse}"
+        settings = [f"{name}={value}" for name, value in spark_settings(warehouse, region).items()]
+        values = {
+            "--bucket": bucket,
+            "--prefix": self.lake.prefixes.exports,
+            "--warehouse": warehouse,
+            "--aggregates-database": self.lake.aggregates,
+            "--region": region,
+            "--conf": " --conf ".join(settings),
+            "--datalake-formats": "iceberg",
+            "--enable-auto-scaling": "true",
+            # By default, Glue writes the events of Spark's exceptions to a log, with the values that an
+            # expression failed on.
+            "--enable-job-insights": "false",
+            # Without one, Glue creates a bucket of its own for the region.
+            "--TempDir": f"s3://{bucket}/{self.lake.prefixes.temporary}/{own_folder}",
+            "--extra-py-files": zip_asset.s3_object_url,
+            "--job-language": "python",
+            "--custom-logGroup-prefix": self.log_prefix,
+        }
+        if self.connections.names:
+            # Otherwise Glue calls S3, Glue and CloudWatch from its own network.
+            values["--disable-proxy-v2"] = "true"
+        return values
+
     def _create_encryption_key(self) -> kms.Key:
         """Create the key of logs and bookmarks. It is deleted with the stack, like the logs."""
         key = create_encryption_key(self, "Key", f"Encrypts logs and bookmarks of exports of {self.prefix}")
@@ -272,69 +342,31 @@ class ExportJob(Construct):
         runtime = jobs.runtime
         self.name = f"{jobs.prefix}-{contract.name}"
         self.contract = contract
-        self.resource = glue.CfnJob(
+        arguments = _build_arguments(jobs, table, contract, zip_asset)
+        if first_day:
+            arguments["--first-day"] = first_day.isoformat()
+        self.resource = jobs.create_job(
             self,
-            "Default",
             name=self.name,
             description=contract.title,
-            role=role.role_arn,
-            security_configuration=jobs.security.name,
-            command=glue.CfnJob.JobCommandProperty(
-                name="glueetl", python_version="3", script_location=jobs.script.s3_object_url
-            ),
-            default_arguments=_build_arguments(jobs, table, contract, zip_asset)
-            | ({"--first-day": first_day.isoformat()} if first_day else {}),
-            execution_property=glue.CfnJob.ExecutionPropertyProperty(max_concurrent_runs=1),
-            glue_version=runtime.glue_version,
-            # A failed run is not retried: a mail is sent, and the next run catches up.
-            max_retries=0,
-            number_of_workers=runtime.glue_workers,
-            timeout=runtime.glue_timeout_minutes,
-            worker_type=runtime.glue_worker_type,
+            role=role,
+            arguments=arguments,
+            workers=runtime.glue_workers,
+            timeout_minutes=runtime.glue_timeout_minutes,
         )
-        acknowledge(
-            self.resource,
-            "The job's log groups are encrypted with the deployment's key themselves.",
-            "AwsSolutions-GL1",
-        )
-        self.resource.add_resource_dependency(jobs.security)
-        jobs.connections.attach(self.resource)
 
 
 def _build_arguments(
     jobs: ExportJobs, table: Table, contract: Contract, zip_asset: s3_assets.Asset
 ) -> dict[str, str]:
     runtime = jobs.runtime
-    bucket = jobs.lake.bucket
-    own_folder = f"{contract.name}/" if jobs.has_own_folders else ""
-    region = Stack.of(jobs).region
-    warehouse = f"s3://{bucket}/{jobs.lake.prefixes.warehouse}"
-    settings = [f"{name}={value}" for name, value in spark_settings(warehouse, region).items()]
     values = {
         "--export": contract.name,
-        "--bucket": bucket,
-        "--prefix": jobs.lake.prefixes.exports,
-        "--warehouse": warehouse,
-        "--aggregates-database": jobs.lake.aggregates,
-        "--region": region,
         "--time-limit-minutes": str(runtime.glue_timeout_minutes - _MINUTES_TO_END),
-        "--conf": " --conf ".join(settings),
-        "--datalake-formats": "iceberg",
-        "--enable-auto-scaling": "true",
-        # By default, Glue writes the events of Spark's exceptions to a log, with the values that an
-        # expression failed on.
-        "--enable-job-insights": "false",
-        # Without one, Glue creates a bucket of its own for the region.
-        "--TempDir": f"s3://{bucket}/{jobs.lake.prefixes.temporary}/{own_folder}",
-        "--extra-py-files": zip_asset.s3_object_url,
-        "--job-language": "python",
-        "--custom-logGroup-prefix": jobs.log_prefix,
     }
+    values |= jobs.list_common_arguments(zip_asset, f"{contract.name}/" if jobs.has_own_folders else "")
     if table.partitions:
         values["--partitions"] = str(table.partitions)
-    if jobs.connections.names:
-        # Otherwise Glue calls S3, Glue and CloudWatch from its own network.
-        values["--disable-proxy-v2"] = "true"
     location = table.location
     if isinstance(location, TablesInGlue):
         values["--database"] = location.database

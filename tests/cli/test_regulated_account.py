@@ -252,6 +252,8 @@ def buckets(guest):
 def test_it_deploys_into_buckets_that_exist(guest, buckets):
     guest.call("deploy", "--yes")
     guest.let_events_flow()
+    guest.simulators.advance_snowflake(300)
+    assert [check for check in guest.call("doctor")["checks"] if check["result"] == "fail"] == []
     run = guest.run_export()
     assert run["JobRunState"] == "SUCCEEDED", run.get("ErrorMessage")
     keys = [item["Key"] for item in boto3.client("s3").list_objects_v2(Bucket=LAKE)["Contents"]]

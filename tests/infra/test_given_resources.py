@@ -162,11 +162,14 @@ def test_buckets_that_exist_get_no_rules_no_policy_and_are_not_emptied(in_existi
 
 
 def test_keys_in_a_bucket_of_others_begin_with_the_deployment(in_existing_buckets):
-    (job,) = in_existing_buckets.resources("AWS::Glue::Job").values()
-    arguments = job["DefaultArguments"]
-    assert arguments["--prefix"] == "regulated-test/exports"
-    assert arguments["--warehouse"] == "s3://company-exports/regulated-test/warehouse"
-    assert arguments["--TempDir"] == "s3://company-exports/regulated-test/temporary/"
+    for job in in_existing_buckets.resources("AWS::Glue::Job").values():
+        arguments = job["DefaultArguments"]
+        assert arguments["--prefix"] == "regulated-test/exports"
+        assert arguments["--warehouse"] == "s3://company-exports/regulated-test/warehouse"
+        assert arguments["--TempDir"] == "s3://company-exports/regulated-test/temporary/"
+    volumes = in_existing_buckets.resources("Custom::LakeferrySnowflakeExternalVolume", "snowflake")
+    locations = {logical_id: volume["base_url"] for (_, logical_id), volume in volumes.items()}
+    assert locations["AggregatesVolume"] == "s3://company-exports/regulated-test/warehouse/"
     (workgroup,) = in_existing_buckets.resources("AWS::Athena::WorkGroup").values()
     assert "s3://company-exports/regulated-test/athena/" in json.dumps(workgroup)
     writes = json.dumps(in_existing_buckets.resources("AWS::IAM::Role", "exports").__repr__())

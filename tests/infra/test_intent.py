@@ -265,7 +265,7 @@ def test_custom_resources_have_the_type_and_timeout_of_their_schema(assembly):
     seen = set()
     for template in assembly.templates.values():
         for body in template["Resources"].values():
-            if body["Type"].startswith("Custom::") and body["Type"] != contract.CLEANUP_TYPE:
+            if body["Type"].startswith("Custom::") and body["Type"] not in contract.OTHER_TYPES:
                 given = body["Properties"]
                 fields = attrs.fields_dict(RESOURCE_TYPES[given["kind"]].handler.PROPERTIES)
                 seen.add(given["kind"])
@@ -312,8 +312,14 @@ def test_each_account_has_the_rights_that_the_contract_says(dev):
     assert ("WRITE", "TOPIC", "stock_trades_with_totals") not in entries
 
 
-def test_the_job_is_as_the_file_and_the_jobs_contract_define(assembly):
+def export_jobs(assembly):
+    """Return the jobs of exports by part and logical id."""
     jobs = assembly.resources("AWS::Glue::Job")
+    return {key: body for key, body in jobs.items() if "--export" in body["DefaultArguments"]}
+
+
+def test_the_job_is_as_the_file_and_the_jobs_contract_define(assembly):
+    jobs = export_jobs(assembly)
     deployment = assembly.plan.deployment
     assert len(jobs) == len(deployment.exports)
     for body in jobs.values():
@@ -381,7 +387,7 @@ def test_a_job_knows_how_many_partitions_its_topic_has_and_ends_before_glue_stop
     creates.
     """
     deployment = dev.plan.deployment
-    for job in dev.resources("AWS::Glue::Job").values():
+    for job in export_jobs(dev).values():
         arguments = job["DefaultArguments"]
         plain = dev.plan.sources.plain_contract(arguments["--export"])
         (topic,) = (topic for topic in deployment.topics if topic.name == plain.source.topic)
@@ -395,7 +401,7 @@ def test_a_job_knows_how_many_partitions_its_topic_has_and_ends_before_glue_stop
 
 def test_a_first_day_of_the_deployments_own_reaches_the_job_and_the_watch(dev, moved):
     for assembly, day in ((dev, None), (moved, "2027-01-04")):
-        jobs = assembly.resources("AWS::Glue::Job").values()
+        jobs = export_jobs(assembly).values()
         assert {job["DefaultArguments"].get("--first-day") for job in jobs} == {day}
         assert [export["first_day"] for export in settings_of(assembly, "operations")["exports"]] == [
             day or ""
@@ -469,9 +475,7 @@ def test_a_function_can_read_its_published_settings(assembly, tmp_path):
     held = settings.read(Folder(), "s3://assets/settings.json")
     deployment = assembly.plan.deployment
     assert [table.topic for table in held.tables] == [topic.name for topic in deployment.tables]
-    assert [export.job for export in held.exports] == [
-        job["Name"] for job in assembly.resources("AWS::Glue::Job").values()
-    ]
+    assert [export.job for export in held.exports] == [job["Name"] for job in export_jobs(assembly).values()]
     topics = {
         body["TopicName"]
         for body in assembly.resources("AWS::SNS::Topic").values()
@@ -485,7 +489,7 @@ def test_a_function_can_read_its_published_settings(assembly, tmp_path):
 
 
 def test_only_an_export_that_hashes_gets_the_key(assembly):
-    for body in assembly.resources("AWS::Glue::Job").values():
+    for body in export_jobs(assembly).values():
         given = body["DefaultArguments"]
         hashes = bool(assembly.plan.sources.contract(given["--export"], None).hashed)
         assert ("--pseudonym-secret" in given) == hashes
@@ -518,7 +522,7 @@ def test_each_export_starts_as_of_its_scheduled_time_in_its_zone(assembly):
 def test_only_results_of_our_runs_are_reported(assembly):
     """N5, N10: the rules match Glue's events about our jobs, so no mail causes another."""
     rules = assembly.resources("AWS::Events::Rule")
-    jobs = sorted(body["Name"] for body in assembly.resources("AWS::Glue::Job").values())
+    jobs = sorted(body["Name"] for body in export_jobs(assembly).values())
     states = {}
     for body in rules.values():
         pattern = body["EventPattern"]

@@ -41,7 +41,7 @@ def given(assembly):
     reader = Reader(assembly)
     for part, template in assembly.templates.items():
         for logical_id, body in template["Resources"].items():
-            if body["Type"].startswith("Custom::Lakeferry") and body["Type"] != contract.CLEANUP_TYPE:
+            if body["Type"].startswith("Custom::Lakeferry") and body["Type"] not in contract.OTHER_TYPES:
                 yield (
                     f"{part}.{logical_id}",
                     body["Properties"]["kind"],
@@ -61,7 +61,7 @@ def _sent(value):
         if bucket in text:
             return text[: text.index(bucket)] + "a-bucket" + text[text.index(">") + 1 :]
     attribute = text.strip("<>").rpartition(".")[2] if text.startswith("<") else ""
-    if text.endswith("Table.full_name>"):
+    if text.endswith(("Table.full_name>", "Aggregates.full_name>")):
         return "SALES.PUBLIC.TRADES"
     return SAMPLES.get(attribute, text)
 

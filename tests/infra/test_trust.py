@@ -41,6 +41,13 @@ def test_confluent_may_tag_its_session_which_has_no_external_id(assembly):
     assert len(trust(assembly, "confluent.TableflowRole")) == 2
 
 
+def test_the_volume_of_aggregates_needs_its_own_external_id(dev):
+    role, principal = "snowflake.SnowflakeRole", "<snowflake.AggregatesVolume.iam_user_arn>"
+    for volume, enters in (("AggregatesVolume", True), ("Volume", False)):
+        external_id = {"sts:ExternalId": f"<snowflake.{volume}.external_id>"}
+        assert is_let_in(dev, role, principal, **external_id) == enters
+
+
 @pytest.mark.parametrize("own", ["Volume", "Catalog"])
 def test_each_user_of_snowflake_needs_its_own_external_id(assembly, own):
     principal = f"<snowflake.{own}.iam_user_arn>"
@@ -49,7 +56,8 @@ def test_each_user_of_snowflake_needs_its_own_external_id(assembly, own):
     assert is_let_in(assembly, "snowflake.SnowflakeRole", principal, **{"sts:ExternalId": external_id})
     assert not is_let_in(assembly, "snowflake.SnowflakeRole", principal, **{"sts:ExternalId": other})
     assert not is_let_in(assembly, "snowflake.SnowflakeRole", principal)
-    assert len(trust(assembly, "snowflake.SnowflakeRole")) == 2
+    volumes = 2 if assembly.plan.deployment.shows_aggregates else 1
+    assert len(trust(assembly, "snowflake.SnowflakeRole")) == volumes + 1
 
 
 def test_glue_assumes_the_role_for_this_account_only(assembly):

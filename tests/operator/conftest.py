@@ -34,7 +34,7 @@ def stand_ins():
 def deployed():
     """A deployment with both handshakes, in stand-ins of its own. A test that breaks it also repairs it."""
     with connected_stand_ins() as stand_ins:
-        yield Deployed(stand_ins, stand_ins.deployment()).deploy()
+        yield Deployed(stand_ins, stand_ins.deployment(snowflake="aggregates = true")).deploy()
 
 
 @pytest.fixture

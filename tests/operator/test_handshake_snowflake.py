@@ -59,13 +59,28 @@ BREAKS = {
     "a bucket's policy that keeps Snowflake out": (
         lambda d: breaks.bucket_policy(d, "snowflake"), hops.READS_BUCKET, ["SNF-TRUST-STORAGE"],
     ),
+    "another external id in the trust of the aggregates' volume": (
+        lambda d: breaks.trust(d, "snowflake", 2, external_id="of-another"),
+        "role's trust of the aggregates' volume", ["of-another", "lakeferry-"],
+    ),
+    "a volume of aggregates that leads elsewhere": (
+        lambda d: breaks.volume(d, "AggregatesVolume", base_url="s3://elsewhere/"),
+        "external volume of aggregates", ["s3://elsewhere/", "/warehouse/"],
+    ),
+    "a volume of aggregates that is gone": (
+        lambda d: breaks.snowflakes_object_gone(d, "AggregatesVolume"), "external volume of aggregates",
+        ["doesn't exist"],
+    ),
+    "a role that may not read the aggregates": (
+        breaks.lake_is_closed, hops.POLICY, ["s3:GetObject", "warehouse/"],
+    ),
     "a table that was frozen": (breaks.frozen, "table STOCK_TRADES", ["AUTO_REFRESH"]),
 }  # fmt: skip
 
 
 def test_every_check_of_a_deployment_passes(deployed):
     assert problems_of(deployed) == []
-    assert len(hops.look(deployed.ctx)) == 10
+    assert len(hops.look(deployed.ctx)) == 15
 
 
 @pytest.mark.sampled(1)
@@ -81,7 +96,8 @@ def test_a_later_error_of_snowflake_is_reported_as_a_consequence(deployed):
         failed = [check for check in all_checks(deployed) if check.result is Result.FAIL]
         assert [check.name for check in failed if check.is_root] == [hops.POLICY]
         assert {check.name: check.caused_by for check in failed if not check.is_root} == {
-            "table STOCK_TRADES": hops.POLICY
+            "table STOCK_TRADES": hops.POLICY,
+            "table DAILY_TRADES": hops.POLICY,
         }
     deployed.resume()
     assert problems_of(deployed) == []

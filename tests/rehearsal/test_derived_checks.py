@@ -70,6 +70,7 @@ class TestWhichChecksApply:
             "Snowflake shows new rows after its refresh": "the deployment does not use Snowflake",
             "a person in Snowflake sees the views, and nothing personal": "the deployment does not use "
             "Snowflake",
+            "a person in Snowflake sees the aggregates": "the deployment does not use Snowflake",
             "doctor names a broken handshake": "no vendor assumes a role of the deployment",
             **NOBODY,
             "every secret rotates while a reader reads": why,
@@ -83,6 +84,7 @@ class TestWhichChecksApply:
         found = absent(load("existing_cluster"))
         assert set(found.values()) == {
             "the file has no export",
+            "the file has no aggregates = true under [snowflake]",
             "the file has no grant_to_users",
             "the file has no athena_readers",
         }

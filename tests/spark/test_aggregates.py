@@ -10,9 +10,10 @@ import pytest
 from pyspark.sql import functions as F  # noqa: N812 - how PySpark is read
 
 from config.exports import contracts
+from glue_jobs import arguments, prepare, runs
 from glue_jobs.aggregate_table import AggregateTable
-from glue_jobs.errors import StorageProblem
-from tests.support.lake import MONDAY, column, contract, topic_of
+from glue_jobs.errors import BadInput, StorageProblem
+from tests.support.lake import AS_OF, MONDAY, column, contract, topic_of
 
 VISITS = topic_of(("who", ["null", "string"], None), ("region", ["null", "string"], None), ("spent", "int"))
 COLUMNS = [
@@ -277,6 +278,31 @@ def test_a_kept_table_that_somebody_dropped_is_written_again(lake):
     lake.spark.sql(f"DROP TABLE lake.`{lake.target.aggregates_database}`.things")
     assert lake.export(text).state() == "unchanged"
     assert kept(lake) == [("2024-W10", "north", 4, 6, first.record.id)]
+
+
+def prepare_table(lake, text):
+    words = ["--export", lake.write_contract(text), "--as-of", AS_OF.isoformat(), *lake.target.arguments()]
+    args = arguments.parse([*words, "--prepare-table", "true"], now=runs.utc_now())
+    return prepare.run(args, contracts.load(args.export), spark=lake.spark)
+
+
+@pytest.mark.slow
+def test_a_table_that_was_prepared_before_the_first_run_gets_its_rows(lake):
+    keeping = {"no_persons_because": "Counts only.", "keep_as_table": True}
+    assert prepare_table(lake, contract(*COLUMNS[:2], aggregate=keeping)) == 0
+    name = f"lake.`{lake.target.aggregates_database}`.things"
+    assert lake.spark.table(name).count() == 0
+    text = contract(*COLUMNS, aggregate=keeping)
+    assert prepare_table(lake, text) == prepare_table(lake, text) == 0
+    assert kept(lake) == [], "the second contract's column was added"
+    lake.commit(VISITS, *visits("2024-W10", {"north": 2}))
+    first = lake.export(text)
+    assert kept(lake) == [("2024-W10", "north", 4, 6, first.record.id)]
+
+
+def test_a_contract_that_keeps_no_table_is_refused(lake):
+    with pytest.raises(BadInput, match="things keeps no table of its aggregates"):
+        prepare_table(lake, contract(*COLUMNS, aggregate=PEOPLE))
 
 
 @pytest.mark.slow

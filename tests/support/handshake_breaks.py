@@ -72,6 +72,12 @@ def lacks(vendor, action):
     return lambda d: policy_of(d, vendor, without=[action])
 
 
+def lake_is_closed(d):
+    """Deny Snowflake's role the files of aggregates, in the bucket of the exports."""
+    files = f"arn:aws:s3:::{d.lake}/warehouse/*"
+    return policy_of(d, "snowflake", more=[{"Effect": "Deny", "Action": "s3:GetObject", "Resource": [files]}])
+
+
 @contextmanager
 def file_of_a_stranger(d):
     boto3.client("s3").put_object(Bucket=d.bucket, Key="reports/2026.csv", Body=b"x")
@@ -166,9 +172,9 @@ def topic_off(d):
 
 
 @contextmanager
-def volume(d, **values):
+def volume(d, logical_id="Volume", **values):
     """Replace a volume's location."""
-    found = d.found("Volume")
+    found = d.found(logical_id)
     before = found.locations
     found.locations = [attrs.evolve(before[0], **values)]
     yield

@@ -32,6 +32,8 @@ from tests.support.resource_environment import START, Invocations, Resource
 from tests.support.stand_ins import Planter, Stacks, StandIns
 
 TOPIC = "stock_trades"
+#: The Glue database of the aggregates.
+AGGREGATES = "aggregates_0"
 SCHEMA = '{"type": "record", "name": "Trade", "fields": [{"name": "price", "type": "int"}]}'
 _SECONDS = 900
 #: Seconds after which Tableflow has committed, and Snowflake has refreshed.
@@ -96,6 +98,10 @@ class Deployed:
         return f"{self.ctx.deployment.prefix}-tables"
 
     @property
+    def lake(self):
+        return f"{self.ctx.deployment.prefix}-lake"
+
+    @property
     def organization(self):
         """Return the simulator's Confluent organization, to read and to change."""
         return self.stand_ins.cloud._simulation.organization
@@ -119,7 +125,7 @@ class Deployed:
 
     def found(self, logical_id):
         """Return the object in Snowflake."""
-        domain = {"Volume": Domain.VOLUME, "Catalog": Domain.INTEGRATION}[logical_id]
+        domain = Domain.INTEGRATION if logical_id == "Catalog" else Domain.VOLUME
         return self.account.find(domain, (self.made[logical_id]["name"],))
 
     def role(self, vendor):
@@ -172,7 +178,13 @@ class Deployed:
     def deploy(self):
         region = {"LocationConstraint": self.ctx.region}
         boto3.client("s3").create_bucket(Bucket=self.bucket, CreateBucketConfiguration=region)
-        self._stack("data", {"Ledger": LEDGER}, {"TableflowBucketName": self.bucket})
+        boto3.client("s3").create_bucket(Bucket=self.lake, CreateBucketConfiguration=region)
+        outputs = {
+            "TableflowBucketName": self.bucket,
+            "LakeBucketName": self.lake,
+            "AggregatesDatabase": AGGREGATES,
+        }
+        self._stack("data", {"Ledger": LEDGER}, outputs)
         self._streams()
         integration_properties = {
             "environment_id": self.location["environment_id"],
@@ -277,7 +289,9 @@ class Deployed:
             "role_arn": self.arn("snowflake"), "region": self.ctx.region, "account_id": self.ctx.account,
             "namespace": self.cluster, "refresh_seconds": 60,
         }  # fmt: skip
+        warehouse = {**volume, "base_url": f"s3://{self.lake}/warehouse/"}
         objects = [
+            ("snowflake_external_volume", "AggregatesVolume", warehouse),
             ("snowflake_external_volume", "Volume", volume),
             ("snowflake_catalog_integration", "Catalog", catalog),
         ]
@@ -296,6 +310,33 @@ class Deployed:
             schema="RAW",
             name="STOCK_TRADES",
             table=TOPIC,
+            **both,
+        )
+        self._show_aggregates()
+
+    def _show_aggregates(self):
+        """Create a table of aggregates, as a job's run does, and show it. Its rows are those of the topic."""
+        glue, s3 = boto3.client("glue"), boto3.client("s3")
+        topic = glue.get_table(DatabaseName=self.cluster, Name=TOPIC)["Table"]["Parameters"]
+        bucket, _, key = topic["metadata_location"].removeprefix("s3://").partition("/")
+        metadata = s3.get_object(Bucket=bucket, Key=key)["Body"].read()
+        own_key = f"warehouse/{AGGREGATES}/daily_trades/metadata/1.metadata.json"
+        s3.put_object(Bucket=self.lake, Key=own_key, Body=metadata)
+        glue.create_database(DatabaseInput={"Name": AGGREGATES})
+        parameters = {**topic, "metadata_location": f"s3://{self.lake}/{own_key}"}
+        glue.create_table(
+            DatabaseName=AGGREGATES, TableInput={"Name": "daily_trades", "Parameters": parameters}
+        )
+        both = {"volume": self.made["AggregatesVolume"]["name"], "integration": self.made["Catalog"]["name"]}
+        self.make("snowflake_trust", "AggregatesTrust", **both, namespace=AGGREGATES)
+        self.make(
+            "snowflake_iceberg_table",
+            "Aggregates",
+            database="LAKE",
+            schema="RAW",
+            name="DAILY_TRADES",
+            table="daily_trades",
+            namespace=AGGREGATES,
             **both,
         )
 
@@ -317,7 +358,7 @@ class Deployed:
         else:
             comers = [
                 (self.made[name]["iam_user_arn"], self.made[name]["external_id"])
-                for name in ("Volume", "Catalog")
+                for name in ("Volume", "Catalog", "AggregatesVolume")
             ]
         statements = [
             {
@@ -364,6 +405,16 @@ class Deployed:
             }
             for on, resources in resources_by_statement.items()
         ]
+        if vendor == "snowflake":
+            lake = f"arn:aws:s3:::{self.lake}"
+            read = [
+                lake,
+                f"{lake}/warehouse/*",
+                f"{glue}:database/{AGGREGATES}",
+                f"{glue}:table/{AGGREGATES}/*",
+            ]
+            actions = [action for actions in needs.values() for action in actions]
+            allowed.append({"Effect": "Allow", "Action": actions, "Resource": read})
         document = policy(*allowed, *more)
         boto3.client("iam").put_role_policy(
             RoleName=self.role(vendor), PolicyName="own", PolicyDocument=document

@@ -49,6 +49,7 @@ tableflow = {{ snowflake_table = "STOCK_TRADES" }}
 [snowflake]
 account = "{account}"
 key_secret = "{name}/snowflake-deployer"
+{snowflake}
 [[exports]]
 contract = "daily_trades"
 cron = "15 1,9 * * ? *"
@@ -76,12 +77,20 @@ class StandIns:
         self.cloud.advance(seconds)
         self.snow.advance(seconds)
 
-    def deployment(self, *, on_destroy="delete", name=None, prepared=True, confluent=""):
-        """Return the context of a new deployment, with the keys that its admins would store."""
+    def deployment(self, *, on_destroy="delete", name=None, prepared=True, confluent="", snowflake=""):
+        """Return the context of a new deployment, with the keys that its admins would store.
+
+        `confluent` and `snowflake` are further lines of their tables in the file.
+        """
         name = name or f"ferry{next(_names)}"
         account = self.snow.credentials["account"]
         text = FILE.format(
-            name=name, stage="test", on_destroy=on_destroy, account=account, confluent=confluent
+            name=name,
+            stage="test",
+            on_destroy=on_destroy,
+            account=account,
+            confluent=confluent,
+            snowflake=snowflake,
         )
         ctx = DeploymentContext(
             deployment_file.parse(text, name="test.toml", judge=NOT_JUDGED),

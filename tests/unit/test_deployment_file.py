@@ -179,6 +179,22 @@ WRONG = {
         "snowflake.views_schema",
         "Snowflake creates PUBLIC in every database",
     ),
+    "aggregates in Snowflake that nobody keeps": (
+        (
+            ("auto_suspend_seconds = 60", "auto_suspend_seconds = 60\naggregates = true"),
+            ('contract = "daily_trades"', 'contract = "weekly_sales"'),
+        ),
+        "snowflake.aggregates",
+        "no export keeps its aggregates as a table",
+    ),
+    "a table of a topic with the name of aggregates": (
+        (
+            ("auto_suspend_seconds = 60", "auto_suspend_seconds = 60\naggregates = true"),
+            ('snowflake_table = "STOCK_TRADES"', 'snowflake_table = "Daily_Trades"'),
+        ),
+        "topics[0].tableflow.snowflake_table",
+        "Daily_Trades is the name of the table with the aggregates of daily_trades too",
+    ),
     "readers in Athena without Lake Formation": (
         (("glue_workers = 2", f'glue_workers = 2\nathena_readers = ["{READER}"]'),),
         "aws.athena_readers",

@@ -13,6 +13,7 @@ from lakeferry.__main__ import app
 from lakeferry.cli import diagram as diagram_command
 from lakeferry.deployment import diagram
 from lakeferry.errors import CommandFailed
+from lambdas import contract
 from tests.support import shipped
 from tests.support.assembly_kit import dev_templates
 from tests.support.promises import promised
@@ -61,7 +62,7 @@ def test_every_kind_of_both_vendors_is_in_a_box_of_that_vendor(templates):
             if resource["Type"].startswith("Custom::")
         }
         inside = re.search(rf'subgraph \w+\["{vendor}"\]\n(.*?)\n  end', drawn[part], re.DOTALL)[1]
-        assert len(inside.splitlines()) == len(kinds - {"Custom::LakeferryCleanup"})
+        assert len(inside.splitlines()) == len(kinds - set(contract.OTHER_TYPES))
 
 
 def test_arrows_join_existing_boxes_and_names_are_unique(templates):

@@ -40,7 +40,7 @@ _AFTER: Final = 60.0
 _FLINK_POLL: Final = 40.0
 _TABLEFLOW_COMMIT: Final = 310.0
 #: Seconds of Snowflake's clock until it has refreshed from its catalog.
-_REFRESH: Final = 120.0
+REFRESH: Final = 120.0
 #: Fields that a question is about, of each kind.
 _FIELDS: Final = 3
 _SAME: Final = "the same question gives the same rows everywhere"
@@ -327,20 +327,23 @@ def new_rows(harness: Harness) -> list[Result]:
     now = int(harness.simulators.confluent_now() * 1000)
     existing.produce(harness.simulators, topic.name, [attrs.evolve(records[0], timestamp=now)])
     harness.simulators.advance_confluent(_TABLEFLOW_COMMIT)
-    harness.simulators.advance_snowflake(_REFRESH)
+    harness.simulators.advance_snowflake(REFRESH)
     after = wait_until(
         lambda: max(0, int(reader.value(count)) - before), f"Snowflake still shows {before} rows"
     )
     return [Check(_NEW, f"{before} rows, then {before + after}", {"new": after})]
 
 
-def snowflake_reader(harness: Harness) -> Snowflake:
-    """Log in as the reader that the deployment created, with the key in its secret."""
+def snowflake_reader(harness: Harness, *, role: str = "") -> Snowflake:
+    """Log in as the reader that the deployment created, with the key in its secret.
+
+    Without another one, its role is that in the secret.
+    """
     fields = harness.secret(harness.output("snowflake", "ReaderSecretArn"))
     login = Login(
         fields["account"],
         fields["user"],
-        sql.to_exact_name(fields["role"]),
+        sql.to_exact_name(role or fields["role"]),
         sql.to_exact_name(fields["warehouse"]),
     )
     clock = SystemClock()

@@ -1,0 +1,82 @@
+"""Has a Glue job create the table of an export's aggregates, or add the contract's new columns to it.
+
+The job's own runs create the table too, but only when the first window is published, and Snowflake can show a
+table only after it exists. One run of the job serves one request of CloudFormation, whose id it has as an
+argument. So a start whose answer was lost is found again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, Final
+
+import attrs
+
+from lambdas import contract
+from lambdas.shared import errors
+from lambdas.shared.aws import raise_instead, translate_aws_errors
+from lambdas.shared.clock import Clock
+from lambdas.shared.errors import InProgress, ResourceFailed, shorten_detail
+
+if TYPE_CHECKING:
+    from mypy_boto3_glue import GlueClient
+    from mypy_boto3_glue.type_defs import JobRunTypeDef
+
+_SUCCEEDED: Final = "SUCCEEDED"
+_FAILED: Final = ("ERROR", "EXPIRED", "FAILED", "STOPPED", "TIMEOUT")
+#: The job has one run at a time. The one that is active is of another table, or of an earlier request.
+_BUSY: Final = ("ConcurrentRunsExceededException",)
+
+
+@attrs.frozen
+class AggregateTable:
+    """The properties name the `job`, the `export`, and its `columns`: other ones are another request."""
+
+    glue: GlueClient
+    clock: Clock
+    properties: Mapping[str, Any]
+    request_id: str
+
+    def is_created(self) -> bool:
+        """Return whether the run for this request has succeeded. Start it if there is none.
+
+        Raises ResourceFailed if it failed, InProgress while the job is busy, and Transient or Refused if AWS
+        doesn't do it.
+        """
+        run = self._find_run()
+        if run is None:
+            self._start_run()
+            return False
+        state = run["JobRunState"]
+        if state in _FAILED:
+            reason = shorten_detail(run.get("ErrorMessage") or "Glue gives no reason")
+            raise ResourceFailed(
+                errors.AGGREGATE_TABLE, f"run {run['Id']} of job {self._job} is {state}: {reason}"
+            )
+        return state == _SUCCEEDED
+
+    @property
+    def _job(self) -> str:
+        return str(self.properties["job"])
+
+    def _find_run(self) -> JobRunTypeDef | None:
+        with translate_aws_errors(f"listing the runs of job {self._job}"):
+            runs = self.glue.get_job_runs(JobName=self._job, MaxResults=100)["JobRuns"]
+        for run in runs:
+            if run.get("Arguments", {}).get(contract.REQUEST_ARGUMENT) == self.request_id:
+                return run
+        return None
+
+    def _start_run(self) -> None:
+        now = datetime.fromtimestamp(self.clock.time(), UTC)
+        arguments = {
+            "--export": str(self.properties["export"]),
+            "--as-of": now.isoformat(timespec="seconds"),
+            contract.REQUEST_ARGUMENT: self.request_id,
+        }
+        with (
+            translate_aws_errors(f"starting job {self._job}"),
+            raise_instead(_BUSY, lambda answer: InProgress(errors.WAITING, f"job {self._job}: {answer}")),
+        ):
+            self.glue.start_job_run(JobName=self._job, Arguments=arguments)
