@@ -15,11 +15,11 @@ from lakeferry.output import Reporter
 from lakeferry.plan import (
     cost,
     durations,
+    edited_statements,
     permissions,
     references,
     refusals,
     schemas,
-    statements,
     templates,
     tenants,
 )
@@ -85,7 +85,7 @@ def build_plan(ctx: DeploymentContext, cdk: Cdk, report: Reporter) -> Plan:
         refusals=[*others.refusals, *refusals.find(comparison, changes), *answers.refusals],
         unasked=(*others.unasked, *answers.unasked),
         busy=[f"stack {stack.name} is {stack.status}" for stack in deployed.values() if stack.is_in_progress],
-        statements=statements.list_edited(ctx.loaded, comparison, changes),
+        statements=edited_statements.list_edited(ctx.loaded, comparison, changes),
         settings=settings,
         phases=[phase for phase in phases if phase],
         cost=cost.estimate(ctx.loaded),

@@ -11,7 +11,7 @@ from typing import Final
 
 import attrs
 
-from lakeferry.plan import ownership, references, replacement, statements
+from lakeferry.plan import edited_statements, ownership, references, replacement
 from lakeferry.plan.difference import Action, Change, Comparison
 from lakeferry.plan.references import ResourceId
 from lakeferry.plan.templates import TemplateResource
@@ -143,7 +143,7 @@ def _refuse_fixed_names(comparison: Comparison, changes: Sequence[Change]) -> It
 def _explain_refusal_of_confluent(before: TemplateResource, change: Change) -> str:
     """Return why the resource type's `update` would refuse the change, "" if it wouldn't."""
     after = change.resource
-    if statements.is_edited(change):
+    if edited_statements.is_edited(change):
         return _explain_refusal_of_edit(before, after)
     if change.action is not Action.UPDATE:
         return ""
@@ -170,7 +170,7 @@ def _explain_refusal_of_confluent(before: TemplateResource, change: Change) -> s
 def _explain_refusal_of_edit(before: TemplateResource, after: TemplateResource) -> str:
     """Return why a Flink statement's new text would be refused, "" if it wouldn't."""
     if replacement.is_edited_in_place(after):
-        problem = statements.explain_not_in_place(before, after)
+        problem = edited_statements.explain_not_in_place(before, after)
         return f"{problem}. {errors.FLINK_NOT_IN_PLACE.remedy}" if problem else ""
     # Topics of the deployed statement count too: Tableflow for a topic that is removed is disabled only after
     # the statement's update, too late for the update to succeed.

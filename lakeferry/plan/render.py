@@ -14,9 +14,9 @@ from lakeferry.plan import ownership
 from lakeferry.plan.cost import HOURS, Estimate
 from lakeferry.plan.difference import GRAVEST, Action, Change
 from lakeferry.plan.durations import Phase
+from lakeferry.plan.edited_statements import EditedStatement
 from lakeferry.plan.permissions import PermissionChange
 from lakeferry.plan.refusals import Refusal
-from lakeferry.plan.statements import EditedStatement
 
 #: How many names of created resources of one type are shown; the others are only counted.
 _MAX_NAMES: Final = 4

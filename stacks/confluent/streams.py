@@ -8,7 +8,7 @@ from constructs import Construct, IDependable
 
 from config.deployments.confluent_model import Statement, Topic
 from config.deployments.deployment_file import LoadedDeployment
-from config.deployments.flink_edits import find_in_place_edit
+from config.deployments.in_place_edits import find_in_place_edit
 from config.deployments.model import to_pascal_case
 from lambdas.confluent.flink_properties import FlinkStatementOutputs, FlinkStatementProps
 from lambdas.confluent.properties import (

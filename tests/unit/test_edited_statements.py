@@ -11,11 +11,11 @@ from config.exports.check import NOT_JUDGED
 from config.toml_model import BadFile
 from lakeferry.deployment.stacks import Stack
 from lakeferry.output import Output
-from lakeferry.plan import render, statements
+from lakeferry.plan import edited_statements, render
 from lakeferry.plan.cost import Estimate
 from lakeferry.plan.difference import Comparison
+from lakeferry.plan.edited_statements import Outcome
 from lakeferry.plan.render import Plan
-from lakeferry.plan.statements import Outcome
 from lakeferry.plan.templates import SynthesizedStack
 from tests.support import shipped
 from tests.support.assembly_kit import dev_templates
@@ -34,7 +34,7 @@ def edit(**properties):
         for name, template in deployed.items()
     }
     comparison = Comparison([SynthesizedStack(name, template) for name, template in wanted.items()], stacks)
-    return statements.list_edited(shipped.load("dev"), comparison, comparison.changes())
+    return edited_statements.list_edited(shipped.load("dev"), comparison, comparison.changes())
 
 
 def other_text():

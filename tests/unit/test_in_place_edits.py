@@ -7,7 +7,7 @@ from pathlib import Path
 import attrs
 import pytest
 
-from config.deployments.flink_edits import Stateful, find_in_place_edit, read_in_place_edit
+from config.deployments.in_place_edits import Stateful, find_in_place_edit, read_in_place_edit
 from config.deployments.sources import Sources, StatementText
 from config.exports.check import NOT_JUDGED
 

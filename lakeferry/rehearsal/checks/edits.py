@@ -12,7 +12,7 @@ import attrs
 import sqlglot
 from sqlglot import exp
 
-from config.deployments.flink_edits import find_in_place_edit
+from config.deployments.in_place_edits import find_in_place_edit
 from config.deployments.lineage import DIALECT
 from lakeferry.deployment import stacks
 from lakeferry.rehearsal import existing

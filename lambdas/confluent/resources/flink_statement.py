@@ -2,9 +2,9 @@
 
 Text and properties of a statement can't be changed, and deleting it doesn't undo its effects. So a
 statement's name ends in a fingerprint of both, and a changed text is a new statement. It goes on where the
-old one stopped (flink_edit.py), or is refused. With `drop_on_edit`, it begins with an empty table: before the
-old statement is deleted, it is stopped and its undo statement runs to completion. The statement itself is
-deleted last: once it is gone, nothing is left to do.
+old one stopped (flink_successor.py), or is refused. With `drop_on_edit`, it begins with an empty table:
+before the old statement is deleted, it is stopped and its undo statement runs to completion. The statement
+itself is deleted last: once it is gone, nothing is left to do.
 
 The name is the resource's own, the table isn't: somebody else may have its topic or its subjects. Flink adds
 a version to their subject without an error, and DROP TABLE deletes topic and subjects. So they must not exist
@@ -21,7 +21,7 @@ import re
 from typing import Any, Final
 
 from lambdas.confluent import errors as confluent_errors
-from lambdas.confluent import flink_edit
+from lambdas.confluent import flink_successor
 from lambdas.confluent.flink_gateway import (
     build_former_name,
     build_name,
@@ -129,7 +129,7 @@ def update(context: Ctx, spec: FlinkStatementProps, object_id: str) -> str | Non
     has_text = _has_text(context, spec, object_id)
     is_in_place = not has_text and not _drops_table(context, spec)
     wanted = build_successor_name(context, spec, object_id) if is_in_place else ""
-    if successor := flink_edit.settle_successor(context, spec, object_id, wanted):
+    if successor := flink_successor.settle_successor(context, spec, object_id, wanted):
         context.notes[_RAN] = successor
         return successor
     if is_in_place:
@@ -167,8 +167,8 @@ def _edit_in_place(context: Ctx, spec: FlinkStatementProps, object_id: str) -> s
     A rollback must not fail because of it: it leaves a statement that has ended, and what it wrote.
     """
     try:
-        name, phase = flink_edit.go_on(context, spec, object_id)
-    except flink_edit.CannotGoOn:
+        name, phase = flink_successor.go_on(context, spec, object_id)
+    except flink_successor.CannotGoOn:
         if context.rolling_back():
             return None
         raise
@@ -180,7 +180,7 @@ def _edit_in_place(context: Ctx, spec: FlinkStatementProps, object_id: str) -> s
 
 def _remember_text(context: Ctx, spec: FlinkStatementProps, object_id: str) -> None:
     context.notes[_TEXT] = f"{object_id} {fingerprint(spec.sql, spec.properties)}"
-    flink_edit.remember_shape(context, spec)
+    flink_successor.remember_shape(context, spec)
 
 
 def _move(context: Ctx, spec: FlinkStatementProps, actual: dict[str, Any]) -> None:
@@ -200,7 +200,7 @@ def _move(context: Ctx, spec: FlinkStatementProps, actual: dict[str, Any]) -> No
 
 
 def delete(context: Ctx, spec: FlinkStatementProps, object_id: str) -> None:
-    flink_edit.stop_successor(context, spec, object_id)
+    flink_successor.stop_successor(context, spec, object_id)
     plane = connect(context, spec)
     actual = plane.read(build_route(context, spec, object_id))
     if actual is not None and get_text(actual, "status", "phase") not in (*_IDLE, "DELETING"):

@@ -9,12 +9,12 @@ from enum import StrEnum
 import attrs
 
 from config.deployments.deployment_file import LoadedDeployment
-from config.deployments.flink_edits import Stateful, read_in_place_edit
+from config.deployments.in_place_edits import Stateful, read_in_place_edit
 from config.deployments.model import to_pascal_case
 from lakeferry.plan import replacement
 from lakeferry.plan.difference import Action, Change, Comparison
 from lakeferry.plan.templates import TemplateResource
-from lambdas.confluent.flink_edit import Shape
+from lambdas.confluent.flink_successor import Shape
 
 
 class Outcome(StrEnum):
