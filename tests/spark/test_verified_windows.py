@@ -81,7 +81,12 @@ def published(lake, lake_aws):
     assert run.state() == "published"
     file = lake.write_contract(CONTRACT)
     text = FILE.format(
-        name="verified", stage="test", on_destroy="delete", account="myorganization-myaccount", confluent=""
+        name="verified",
+        stage="test",
+        on_destroy="delete",
+        account="myorganization-myaccount",
+        confluent="",
+        snowflake="",
     ).replace("eu-west-1", lake_aws.region)
     ctx = DeploymentContext(deployment_file.parse(text, name="test.toml", judge=NOT_JUDGED))
     arguments = dict(zip(lake.target.arguments()[::2], lake.target.arguments()[1::2], strict=True))
