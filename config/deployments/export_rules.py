@@ -138,11 +138,7 @@ def links_open_nothing_personal(deployment: Deployment, sources: Sources) -> Ite
         contract = sources.plain_contract(export.contract)
         if export.link_days is None or contract is None:
             continue
-        kept = [
-            column.name
-            for column in contract.column
-            if column.personal and column.personal.treatment == "keep"
-        ]
+        kept = [column.name for column in contract.column if column.keeps_personal]
         unnamed = [name for name in kept if name not in export.link_keeps]
         if unnamed:
             yield (

@@ -77,7 +77,8 @@ class Snowflake:
     )
     aggregates: bool = setting(
         "Whether the aggregates that exports keep as tables are in Snowflake too, each as a table and, for "
-        "people, as a view with all columns. The deployment creates the tables before the first run.",
+        "people, as a view without columns that keep personal values. The deployment creates the tables "
+        "before the first run.",
         default=False,
     )
     linked_database: bool = setting(

@@ -221,6 +221,11 @@ class Column:
         return self.personal is not None and self.personal.treatment == "hash"
 
     @property
+    def keeps_personal(self) -> bool:
+        """Return whether its values are personal and exported unchanged."""
+        return self.personal is not None and self.personal.treatment == "keep"
+
+    @property
     def numeric(self) -> bool:
         return self.type == "integer" or self.type.startswith("decimal")
 

@@ -116,9 +116,7 @@ def attached_files_have_nothing_personal(contract: Contract) -> Iterator[Finding
     and no other. A mail can be forwarded, and can't be revoked.
     """
     delivery = contract.delivery
-    kept = [
-        column.name for column in contract.column if column.personal and column.personal.treatment == "keep"
-    ]
+    kept = [column.name for column in contract.column if column.keeps_personal]
     unnamed = [name for name in kept if name not in delivery.attach_keeps]
     if delivery.attach_up_to_kb and unnamed:
         yield (

@@ -1,6 +1,7 @@
 """Aggregates in Snowflake: a table for each that an export keeps, and a view of it for people.
 
-People see all columns: a table of aggregates has those of the export's files, and no others.
+A table of aggregates has the columns of the export's files. People see them, but for those that keep a
+personal value: who gets the files was chosen for each export, and people in Snowflake see all views.
 """
 
 from __future__ import annotations
@@ -109,12 +110,13 @@ class SnowflakeAggregates(Construct):
         )
         created = self._provider.create(self, f"{to_pascal_case(kept.name)}Aggregates", table)
         created.after(self._create_in_glue(kept), self._trust, *grants)
+        seen = [column.name for column in kept.columns if not column.keeps_personal]
         view = ViewProps(
             database=database,
             schema=views.name,
             name=table.name,
             table=created.outputs.full_name,
-            columns=[*KEPT_WITH, *(column.name for column in kept.columns)],
+            columns=[*KEPT_WITH, *seen],
         )
         self._provider.create(self, f"{to_pascal_case(kept.name)}AggregatesView", view)
 

@@ -5,6 +5,7 @@ alone.
 from __future__ import annotations
 
 import json
+import shutil
 
 import attrs
 import pytest
@@ -53,6 +54,23 @@ def test_people_see_the_columns_of_the_files_and_of_the_window(dev):
     delivered = {column.name for column in dev.plan.sources.plain_contract("daily_trades").columns}
     assert set(view["columns"]) == delivered | {"window", "window_start", "window_end", "run_id"}
     assert "ViewsSchema" in json.dumps(view["schema"])
+
+
+def test_people_do_not_see_a_column_that_keeps_a_personal_value(dev, tmp_path):
+    project = tmp_path / "project"
+    shutil.copytree(dev.plan.sources.root, project)
+    contract_file = project / "exports" / "daily_trades.toml"
+    text = contract_file.read_text()
+    side = '[[column]]\nname = "side"\n'
+    assert side in text
+    kept = f'{side}personal = {{ treatment = "keep", reason = "The analysts may see it." }}\n'
+    contract_file.write_text(text.replace(side, kept))
+    plan = attrs.evolve(dev.plan, sources=attrs.evolve(dev.plan.sources, root=project))
+    assembly = synthesise(plan, tmp_path / "out")
+    assert assembly.failure == ""
+    view = the(assembly, "SnowflakeView", "DailyTradesAggregatesView")
+    assert "symbol" in view["columns"]
+    assert "side" not in view["columns"]
 
 
 def test_snowflake_may_read_the_aggregates_and_no_file_of_an_export(dev):
