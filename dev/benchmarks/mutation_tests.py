@@ -82,7 +82,8 @@ SELECTIONS: Final[Mapping[str, tuple[str, str]]] = {
     "glue_jobs/store.py": ("unit/test_publish unit/test_multipart", f"spark/test_windows_of_time {_KILL}"),
     "glue_jobs/window.py": (
         "spark/test_windows_of_time",
-        "spark/test_aggregates faults/test_kill faults/test_races faults/test_storage faults/test_keys",
+        "spark/test_changing_tables spark/test_completeness spark/test_aggregates "
+        "faults/test_kill faults/test_races faults/test_storage faults/test_keys",
     ),
     "glue_jobs/delivery/cleanup.py": ("unit/test_publish", f"spark/test_windows_of_time {_KILL}"),
     "glue_jobs/delivery/counts.py": (
@@ -100,7 +101,10 @@ SELECTIONS: Final[Mapping[str, tuple[str, str]]] = {
         "spark/test_values faults/test_storage faults/test_retried_tasks",
     ),
     "glue_jobs/delivery/publish.py": ("unit/test_publish", f"spark/test_windows_of_time {_KILL}"),
-    "glue_jobs/delivery/verify.py": ("unit/test_verify unit/test_counts", "spark/test_windows_of_time"),
+    "glue_jobs/delivery/verify.py": (
+        "unit/test_verify unit/test_counts unit/test_formats",
+        "spark/test_windows_of_time",
+    ),
     "glue_jobs/delivery/report/values.py": (_REPORT, ""),
     "glue_jobs/delivery/report/wording.py": (_REPORT, ""),
     "lambdas/confluent/client.py": (_CONFLUENT, "vendors/test_first_deployment"),

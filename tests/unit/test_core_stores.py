@@ -20,7 +20,10 @@ def refused(code):
 
 
 class Table:
-    """Implements DynamoDB's two calls, with the two conditions in use. `refuse` is raised once."""
+    """Implements three calls of DynamoDB, with the two conditions in use. A page of a scan has one item.
+
+    `refuse` is raised once.
+    """
 
     def __init__(self):
         self.items = {}
@@ -46,6 +49,17 @@ class Table:
             raise refused("ConditionalCheckFailedException")
         self.items[key] = asked["Item"]
 
+    def scan(self, **asked):
+        assert asked["ConsistentRead"]
+        self._perhaps_refuse()
+        items = [item for (table, _), item in sorted(self.items.items()) if table == asked["TableName"]]
+        after = asked.get("ExclusiveStartKey", {"id": {"S": ""}})["id"]["S"]
+        first, *others = [item for item in items if item["id"]["S"] > after] or [None]
+        return {
+            "Items": [first] if first else [],
+            **({"LastEvaluatedKey": {"id": first["id"]}} if others else {}),
+        }
+
     def _perhaps_refuse(self):
         error = self.refuse
         self.refuse = None
@@ -63,6 +77,19 @@ def test_a_document_is_only_written_over_the_version_that_was_read():
     assert not documents.write("a", {"n": 9}, 1, None)
     assert documents.read("a") == Versioned({"n": 2}, 2)
     assert documents.read("b") == Versioned({}, 0)
+
+
+def test_the_documents_of_all_pages_are_read():
+    table = Table()
+    documents = DynamoDocuments(table, "ledger")
+    assert list(documents.read_all()) == []
+    for number in range(3):
+        documents.write(f"document-{number}", {"n": number}, 0, None)
+    DynamoDocuments(table, "another").write("document-3", {"n": 3}, 0, None)
+    assert list(documents.read_all()) == [{"n": 0}, {"n": 1}, {"n": 2}]
+    table.refuse = refused("ProvisionedThroughputExceededException")
+    with pytest.raises(Transient):
+        list(documents.read_all())
 
 
 def test_a_document_may_expire():

@@ -375,3 +375,17 @@ def test_what_was_accepted_is_noted_and_kept_while_the_same_events_belong_to_the
     assert manifest.read_accepted(document, contract) == accepted
     moved = attrs.evolve(contract, window=attrs.evolve(contract.window, zone="UTC"))
     assert manifest.read_accepted(document, moved) == manifest.read_accepted(None, contract) == Accepted()
+
+
+def test_a_window_stays_complete_while_the_same_table_has_all_that_it_had():
+    delivered = samples.weekly_sales()
+    current = made(delivered)
+    table, window = delivered.table, delivered.window
+    hour = timedelta(hours=1)
+    newer = attrs.evolve(table, committed_at=table.committed_at + hour)
+    assert all(manifest.was_complete(current, window, known) for known in (table, newer))
+    rolled_back = attrs.evolve(table, committed_at=table.committed_at - hour)
+    assert not manifest.was_complete(current, window, rolled_back)
+    assert not manifest.was_complete(current, window, attrs.evolve(table, uuid="of another table"))
+    assert not manifest.was_complete(current, attrs.evolve(window, end=window.end + hour), table)
+    assert not manifest.was_complete(made(attrs.evolve(delivered, status="incomplete")), window, table)

@@ -71,18 +71,18 @@ def begin(location: WindowLocation, mine: Fence) -> Publication:
 
 
 @contextmanager
-def before_each_write(location: WindowLocation, act: Callable[[], object]) -> Iterator[None]:
-    """Call `act` between the reading of the manifest and the conditional write."""
+def at_each_write(location: WindowLocation, act: Callable[[], object], moment: str) -> Iterator[None]:
+    """Call `act` before the conditional write, when the manifest has been read, or right after it."""
     events = location.bucket.s3.meta.events
 
     def call(**_):
         act()
 
-    events.register("before-call.s3.PutObject", call)
+    events.register(f"{moment}-call.s3.PutObject", call)
     try:
         yield
     finally:
-        events.unregister("before-call.s3.PutObject", call)
+        events.unregister(f"{moment}-call.s3.PutObject", call)
 
 
 @pytest.fixture
@@ -149,7 +149,7 @@ def test_a_fence_survives_its_manifest():
 
 def test_a_run_that_is_overtaken_by_the_same_content_publishes_nothing(location):
     other = of_another_client(location)
-    with before_each_write(location, lambda: attempt(other, fence("b"), "x")):
+    with at_each_write(location, lambda: attempt(other, fence("b"), "x"), "before"):
         outcome = attempt(location, fence("a", 5), "x")
     assert (outcome.state, outcome.manifest["run_id"]) == (UNCHANGED, "b")
 
@@ -163,7 +163,7 @@ def test_a_manifest_that_changes_between_read_and_write_is_not_lost(location):
         if (content := next(rounds, None)) is not None:
             attempt(other_location, fence(f"r{content}", int(content)), content)
 
-    with before_each_write(location, overtake):
+    with at_each_write(location, overtake, "before"):
         outcome = attempt(location, fence("z", 9), "mine")
     assert [generation["run_id"] for generation in outcome.manifest["generations"]] == [
         "a",
@@ -172,6 +172,14 @@ def test_a_manifest_that_changes_between_read_and_write_is_not_lost(location):
         "r4",
         "z",
     ]
+
+
+def test_a_run_has_published_even_if_another_one_replaces_its_manifest_at_once(location):
+    other = of_another_client(location)
+    with at_each_write(location, lambda: attempt(other, fence("b", 1), "y"), "after"):
+        outcome = attempt(location, fence("a"), "x")
+    assert (outcome.state, outcome.manifest["generation"]) == (PUBLISHED, 1)
+    assert [generation["run_id"] for generation in location.current()[0]["generations"]] == ["a", "b"]
 
 
 def test_of_many_runs_at_once_with_the_same_rows_one_publishes(location):
@@ -287,7 +295,7 @@ def test_a_manifest_of_another_run_rules_out_the_runs_own(location):
         if not published:
             published.append(attempt(other, newer, "y"))
 
-    with before_each_write(location, win):
+    with at_each_write(location, win, "before"):
         outcome = publication.publish(draft("x", fence("mine")))
     assert (outcome.state, publication.may_be_visible) == (SUPERSEDED, False)
 

@@ -223,6 +223,21 @@ def test_an_unreported_replacement_is_deleted_by_its_rollback(toys):
         toys.invocations.is_complete({**forward, "PhysicalResourceId": new_id})
 
 
+def test_a_replacement_that_comes_after_its_rollback_creates_nothing(toys):
+    """Its event reached the framework, and its work arrives when a later deployment updates other resources."""
+    toy = toys.resource(shelf="north")
+    toy.create()
+    late = toy.event("Update", toy.properties, ResourceProperties={"kind": "toy", "shelf": "south"})
+    new_id = toys.invocations.on_event(late)["PhysicalResourceId"]
+    toys.stacks.status = "UPDATE_ROLLBACK_IN_PROGRESS"
+    toy.run(toy.event("Update", {"shelf": "south"}))
+    toys.stacks.status = "UPDATE_IN_PROGRESS"
+    toys.stacks.creating = False
+    with pytest.raises(StaleRequest):
+        toys.invocations.is_complete({**late, "PhysicalResourceId": new_id})
+    assert toys.shelves() == ["north"]
+
+
 def test_a_partly_failed_update_is_rolled_back(toys):
     toy = toys.resource(size="2")
     toy.create()

@@ -39,6 +39,7 @@ def test_a_document_is_written_only_over_the_version_that_was_read(table):
     assert documents.write("a", {"n": 2}, 1, 1_800_000_000.5)
     assert not documents.write("a", {}, 1, None)
     assert documents.read("a") == Versioned({"n": 2}, 2)
+    assert list(documents.read_all()) == [{"n": 2}]
     item = table.get_item(TableName="ledger", Key={"id": {"S": "a"}})["Item"]
     assert item[contract.STATE_EXPIRY] == {"N": "1800000000"}
 
