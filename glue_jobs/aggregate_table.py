@@ -75,6 +75,10 @@ class AggregateTable:
             return
         self._evolve(wanted)
 
+    def commit_nothing(self) -> None:
+        """Commit a snapshot without new rows: readers may look for a new snapshot, not for new columns."""
+        self.spark().table(self._identifier).limit(0).writeTo(self._identifier).append()
+
     def published_runs(self, windows: list[str]) -> dict[str, str] | None:
         """Return the id of the run that published each of these windows, if the table has it, by label.
 

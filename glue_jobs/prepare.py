@@ -29,6 +29,7 @@ def run(args: Arguments, contract: Contract, *, spark: SparkSession | None = Non
     table = AggregateTable(services, lambda: session.activate(started()), contract, args.aggregates_database)
     try:
         table.create()
+        table.commit_nothing()
     except ExportError:
         raise
     except Exception as thrown:  # Spark raises many classes

@@ -145,6 +145,8 @@ CLEANUP_ID: Final = "cleanup"
 AGGREGATE_TABLE_TYPE: Final = "Custom::LakeferryAggregateTable"
 #: Types of custom resources that are no object of a vendor.
 OTHER_TYPES: Final = (CLEANUP_TYPE, AGGREGATE_TABLE_TYPE)
+#: The end of the name of the Glue job that does so. No export's name has a hyphen.
+AGGREGATE_TABLES: Final = "aggregate-tables"
 #: The argument of a run of the Glue job that does so, with the id of CloudFormation's request.
 REQUEST_ARGUMENT: Final = "--request"
 

@@ -343,7 +343,7 @@ class SnowflakeStack(LakeferryStack):
             self,
             "SnowflakeRole",
             role_name=self.deployment.role_name("snowflake"),
-            purpose="Snowflake reads the tables that Tableflow writes",
+            purpose="Snowflake reads tables in Glue",
             trusts=iam.ArnPrincipal(volume.iam_user_arn).with_conditions(
                 {"StringEquals": {"sts:ExternalId": volume.external_id}}
             ),

@@ -77,7 +77,7 @@ class Snowflake:
     )
     aggregates: bool = setting(
         "Whether the aggregates that exports keep as tables are in Snowflake too, each as a table and, for "
-        "people, as a view without columns that keep personal values. The deployment creates the tables "
+        "people, as a view without columns that come from personal data. The deployment creates the tables "
         "before the first run.",
         default=False,
     )

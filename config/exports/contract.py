@@ -226,6 +226,13 @@ class Column:
         return self.personal is not None and self.personal.treatment == "keep"
 
     @property
+    def is_personal(self) -> bool:
+        """Return whether its values come from personal data, whatever happens to them, or may show one
+        person's.
+        """
+        return self.personal is not None or self.shows_one_person_because is not None
+
+    @property
     def numeric(self) -> bool:
         return self.type == "integer" or self.type.startswith("decimal")
 

@@ -86,6 +86,8 @@ class Run:
 def list_sources(ctx: DeploymentContext) -> list[str]:
     """Return the names that `of` accepts."""
     exports = [export.contract for export in ctx.deployment.exports]
+    if ctx.deployment.shows_aggregates:
+        exports.append(contract.AGGREGATE_TABLES)
     functions = [name for name, (parts, _) in FUNCTIONS.items() if not ctx.parts.isdisjoint(parts)]
     return [*exports, *functions]
 

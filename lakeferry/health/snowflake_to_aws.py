@@ -50,6 +50,8 @@ _REPLACED: Final = (
 _RECOVERY: Final = "Snowflake notices within minutes"
 _REGION: Final = re.compile(r"https://glue\.([a-z0-9-]+)\.")
 _VOLUME_KIND: Final = "snowflake_external_volume"
+#: The logical id of the volume with the aggregates.
+_AGGREGATES_VOLUME: Final = "AggregatesVolume"
 _INTEGRATION_KIND: Final = "snowflake_catalog_integration"
 T = TypeVar("T")
 
@@ -107,6 +109,10 @@ class _Chain:
         return sql.to_plain_name(name)
 
     @property
+    def has_aggregates(self) -> bool:
+        return len(self.files) > 1
+
+    @property
     def integration(self) -> str:
         return sql.to_plain_name(stacks.find_object_name(self.ctx, self.stack, _INTEGRATION_KIND))
 
@@ -120,7 +126,7 @@ class _Chain:
 
 def look(ctx: DeploymentContext) -> list[Check]:
     """Raises CommandFailed if CloudFormation can't be read."""
-    tables = _list_tables(ctx)
+    tables = _list_tables(ctx, aggregates=ctx.deployment.shows_aggregates)
     of_aggregates = attrs.astuple(_OF_AGGREGATES) if ctx.deployment.shows_aggregates else ()
     names = (*NAMES, *of_aggregates, *map(_name_table_check, tables))
     if not ctx.deployment.uses_snowflake:
@@ -138,18 +144,20 @@ def look(ctx: DeploymentContext) -> list[Check]:
         causes |= {files.checks.trust: (files.checks.volume,), files.checks.reads: ()}
         causes[files.checks.namespace] = ()
     causes |= dict.fromkeys(map(_name_table_check, tables), ())
+    if not chain.has_aggregates:
+        checks += GROUP.skip_all_unseen(of_aggregates, "not deployed yet: run `lakeferry deploy`")
     return mark_consequences(checks, causes, _RECOVERY)
 
 
 def _find_chain(ctx: DeploymentContext, own: Stack, data: Stack, confluent: Stack) -> _Chain:
     bucket = data.outputs.get("TableflowBucketName", "")
     tables = _Files(_OF_TABLES, "Volume", bucket, "", confluent.outputs.get("KafkaClusterId", ""))
-    if not ctx.deployment.shows_aggregates:
+    if not own.identity(_VOLUME_KIND, _AGGREGATES_VOLUME):
         return _Chain(ctx, own, tables, (tables,))
     folder = f"{ctx.deployment.lake_root}{contract.WAREHOUSE}/"
     aggregates = _Files(
         _OF_AGGREGATES,
-        "AggregatesVolume",
+        _AGGREGATES_VOLUME,
         data.outputs.get("LakeBucketName", ""),
         folder,
         data.outputs.get("AggregatesDatabase", ""),
@@ -157,10 +165,12 @@ def _find_chain(ctx: DeploymentContext, own: Stack, data: Stack, confluent: Stac
     return _Chain(ctx, own, tables, (tables, aggregates))
 
 
-def _list_tables(ctx: DeploymentContext) -> list[str]:
-    """Return the tables' names in Snowflake, without database and schema."""
+def _list_tables(ctx: DeploymentContext, *, aggregates: bool) -> list[str]:
+    """Return the tables' names in Snowflake, without database and schema, with those of aggregates or without
+    them.
+    """
     names = [topic.tableflow.snowflake_table for topic in ctx.deployment.tables_in_glue if topic.tableflow]
-    if ctx.deployment.shows_aggregates:
+    if aggregates:
         contracts = (ctx.loaded.sources.plain_contract(export.contract) for export in ctx.deployment.exports)
         names += [contract.name for contract in contracts if contract and contract.keeps_table]
     return [name.upper() for name in names if name]
@@ -186,7 +196,7 @@ def _from_aws_alone(chain: _Chain, login: Check) -> list[Check]:
         READS_GLUE,
         NAMESPACE,
         *of_aggregates,
-        *map(_name_table_check, _list_tables(chain.ctx)),
+        *map(_name_table_check, _list_tables(chain.ctx, aggregates=chain.has_aggregates)),
     )
     return [
         login,
@@ -236,7 +246,7 @@ def _run_checks(chain: _Chain, vendor: Snowflake) -> list[Check]:
         ),
         *(
             runner.attempt(GROUP, _name_table_check(name), partial(_check_table, chain, vendor, name))
-            for name in _list_tables(chain.ctx)
+            for name in _list_tables(chain.ctx, aggregates=chain.has_aggregates)
         ),
     ]
 

@@ -116,7 +116,9 @@ KINDS: Final = (
             tags=("get_tags", "ResourceArn", "arn:aws:glue:{region}:{account}:job/{Name}"),
         ),
         delete=call("glue", "delete_job", JobName="{id}"),
-        recognition=Recognition(custom="<prefix>-[a-z][a-z0-9_]*", description="^/aws-glue/<prefix>$"),
+        recognition=Recognition(
+            custom="<prefix>-([a-z][a-z0-9_]*|aggregate-tables)", description="^/aws-glue/<prefix>$"
+        ),
     ),
     AwsKind(
         name="glue_security_configuration",

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 _SUCCEEDED: Final = "SUCCEEDED"
 _FAILED: Final = ("ERROR", "EXPIRED", "FAILED", "STOPPED", "TIMEOUT")
-#: The job has one run at a time. The one that is active is of another table, or of an earlier request.
+#: The job has as many runs at a time as it may have.
 _BUSY: Final = ("ConcurrentRunsExceededException",)
 
 

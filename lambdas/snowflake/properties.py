@@ -310,6 +310,11 @@ class IcebergTableProps(Properties[IcebergTableOutputs]):
     table: str = prop("The table's name in Glue, which is the topic's name.")
     namespace: str = prop("The Glue database, if it isn't the catalog integration's namespace.", default="")
     write_mode: str = prop("Tableflow's write mode of the table; UPSERT is refused.", default="APPEND")
+    columns: list[str] = prop(
+        "Columns that the table must have. If one is missing, an update creates the table again, which reads "
+        "the newest columns from Glue.",
+        default=list,
+    )
 
     def problems(self) -> Iterator[tuple[str, str]]:
         yield from sql.list_name_problems(self.name)

@@ -9,6 +9,7 @@ from aws_cdk import aws_iam as iam
 from aws_cdk import aws_s3_assets as s3_assets
 from constructs import Construct
 
+from lambdas import contract
 from stacks.constructs.export_job import ExportJobs
 from stacks.constructs.statements import Statement, allow
 from stacks.constructs.synthesis import build_own_arn
@@ -16,11 +17,12 @@ from stacks.constructs.synthesis import build_own_arn
 #: The job only changes metadata. Two workers are the fewest that Glue starts.
 _WORKERS: Final = 2
 _TIMEOUT_MINUTES: Final = 15
+#: As many as a deployment can have exports: each run is of another table, and all of them start together.
+_RUNS_AT_ONCE: Final = 50
 
 
 def name_table_job(prefix: str) -> str:
-    """Return the job's name. It is no export's, because those have no hyphen."""
-    return f"{prefix}-aggregate-tables"
+    return f"{prefix}-{contract.AGGREGATE_TABLES}"
 
 
 def create_table_job(
@@ -39,6 +41,7 @@ def create_table_job(
         },
         workers=_WORKERS,
         timeout_minutes=_TIMEOUT_MINUTES,
+        runs_at_once=_RUNS_AT_ONCE,
     )
 
 

@@ -150,8 +150,9 @@ class ExportJobs(Construct):
         arguments: Mapping[str, str],
         workers: int,
         timeout_minutes: int,
+        runs_at_once: int = 1,
     ) -> glue.CfnJob:
-        """Return a job that runs the script, with one run at a time."""
+        """Return a job that runs the script."""
         runtime = self.runtime
         job = glue.CfnJob(
             scope,
@@ -164,7 +165,7 @@ class ExportJobs(Construct):
                 name="glueetl", python_version="3", script_location=self.script.s3_object_url
             ),
             default_arguments=arguments,
-            execution_property=glue.CfnJob.ExecutionPropertyProperty(max_concurrent_runs=1),
+            execution_property=glue.CfnJob.ExecutionPropertyProperty(max_concurrent_runs=runs_at_once),
             glue_version=runtime.glue_version,
             # A failed run is not retried: somebody is told, and the next run catches up.
             max_retries=0,

@@ -1,7 +1,9 @@
 """Aggregates in Snowflake: a table for each that an export keeps, and a view of it for people.
 
-A table of aggregates has the columns of the export's files. People see them, but for those that keep a
-personal value: who gets the files was chosen for each export, and people in Snowflake see all views.
+A table of aggregates has the columns of the export's files. People see those that have nothing to do with a
+person: who gets the files was chosen for each export, and people in Snowflake see all views. A treatment that
+is added to a column doesn't change older windows in the table, so no personal column is shown, whatever its
+treatment is now.
 """
 
 from __future__ import annotations
@@ -107,10 +109,11 @@ class SnowflakeAggregates(Construct):
             integration=self._catalog.name,
             table=kept.name,
             namespace=self._lake.aggregates,
+            columns=[*KEPT_WITH, *(column.name for column in kept.columns)],
         )
         created = self._provider.create(self, f"{to_pascal_case(kept.name)}Aggregates", table)
         created.after(self._create_in_glue(kept), self._trust, *grants)
-        seen = [column.name for column in kept.columns if not column.keeps_personal]
+        seen = [column.name for column in kept.columns if not column.is_personal]
         view = ViewProps(
             database=database,
             schema=views.name,
@@ -118,7 +121,7 @@ class SnowflakeAggregates(Construct):
             table=created.outputs.full_name,
             columns=[*KEPT_WITH, *seen],
         )
-        self._provider.create(self, f"{to_pascal_case(kept.name)}AggregatesView", view)
+        self._provider.create(self, f"{to_pascal_case(kept.name)}AggregatesShown", view)
 
     def _create_in_glue(self, kept: Contract) -> CustomResource:
         """Create the table in Glue, where Snowflake finds it. Other columns are another request."""

@@ -95,6 +95,7 @@ def _tables(assembly):
         "another database": f"{glue}database/another",
         "another table": f"{glue}table/another/any",
         "another job": f"{glue}job/another",
+        "job of aggregates": f"{glue}job/{assembly.prefix}-aggregate-tables",
         **jobs,
     }
 

@@ -4,6 +4,7 @@ after the repair.
 
 from __future__ import annotations
 
+import boto3
 import pytest
 
 from lakeferry.health import snowflake_to_aws as hops
@@ -12,6 +13,7 @@ from lambdas.snowflake import keypair
 from tests.support import handshake_breaks as breaks
 from tests.support.handshake_breaks import FOREIGN, lacks
 from tests.support.handshake_environment import all_checks, assert_named, problems_of
+from tests.support.waiting import PATIENCE, until
 
 BREAKS = {
     "another external id in the trust of the volume": (
@@ -110,3 +112,27 @@ def test_a_deployer_who_cannot_log_in_does_not_hide_the_checks_of_aws(deployed):
     assert checks.pop(hops.VOLUME) is Result.FAIL
     assert (checks.pop(hops.ROLE), checks.pop(hops.POLICY)) == (Result.OK, Result.OK)
     assert set(checks.values()) == {Result.SKIPPED}
+
+
+def list_stacks(client):
+    return {stack["StackName"] for stack in client.describe_stacks()["Stacks"]}
+
+
+def test_aggregates_that_are_not_deployed_yet_hide_no_other_check(deployed):
+    """The last test: it replaces the stack."""
+    client = boto3.client("cloudformation")
+    name = f"{deployed.ctx.deployment.prefix}-snowflake"
+    client.delete_stack(StackName=name)
+    assert until(lambda: name not in list_stacks(client), PATIENCE)
+    names = (("snowflake_external_volume", "Volume"), ("snowflake_catalog_integration", "Catalog"))
+    objects = [(kind, logical_id, deployed.given[logical_id]) for kind, logical_id in names]
+    deployed._stack("snowflake", {}, {"SchemaName": "LAKE.RAW"}, objects)
+    checks = {check.name: check for check in hops.look(deployed.ctx)}
+    assert checks[hops.POLICY].result is checks["table STOCK_TRADES"].result is Result.OK
+    skipped = {name for name, check in checks.items() if "not deployed yet" in check.message}
+    assert skipped == {
+        "external volume of aggregates",
+        "role's trust of the aggregates' volume",
+        "Snowflake reaches the aggregates",
+        "Glue database of aggregates in Snowflake",
+    }

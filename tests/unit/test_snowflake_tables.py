@@ -89,6 +89,14 @@ def test_a_table_that_recovers_by_itself_is_only_waited_for(server):
     assert written(server) == []
 
 
+def test_a_table_that_lacks_a_column_of_the_properties_is_created_again(server):
+    table(server, **{"DESC ICEBERG TABLE": result({"name": "DAY"}, {"name": "TRADES"})})
+    iceberg_table.update(context(server), spec(iceberg_table, **TABLE, columns=["day", "trades"]), FULL)
+    with pytest.raises(ReplacementRequired, match="lacks volume"):
+        iceberg_table.update(context(server), spec(iceberg_table, **TABLE, columns=["day", "volume"]), FULL)
+    assert written(server) == []
+
+
 @pytest.mark.parametrize(
     "column", ["external_volume_name", "catalog_name", "catalog_table_name", "catalog_namespace"]
 )

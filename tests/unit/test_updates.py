@@ -43,6 +43,7 @@ UPDATED = {
     "schema": "schema schema_type compatibility",
     "service_account": "description",
     "snowflake_catalog_integration": "refresh_seconds",
+    "snowflake_iceberg_table": "columns",
     "snowflake_linked_database": "namespaces sync_seconds",
     "snowflake_user": "secret role warehouse namespace network_policy",
     "snowflake_view": "table columns",

@@ -31,6 +31,7 @@ _STATUS: Final = "SELECT SYSTEM$AUTO_REFRESH_STATUS({path}) AS RESULT"
 _STOP: Final = "ALTER ICEBERG TABLE {path} SET AUTO_REFRESH=FALSE"
 _REFRESH: Final = "ALTER ICEBERG TABLE {path} REFRESH"
 _START: Final = "ALTER ICEBERG TABLE {path} SET AUTO_REFRESH=TRUE"
+_DESC: Final = "DESC ICEBERG TABLE {path}"
 _DROP: Final = "DROP ICEBERG TABLE IF EXISTS {path}"
 _RUNNING: Final = "RUNNING"
 
@@ -83,10 +84,12 @@ def update(context: Ctx, spec: IcebergTableProps, object_id: str) -> None:
     }
     if differing := [column for column, value in expected.items() if actual.get(column) != value]:
         raise ReplacementRequired(errors.OUTDATED, f"table {object_id} has another {', '.join(differing)}")
+    if missing := _list_missing_columns(context, spec):
+        raise ReplacementRequired(errors.OUTDATED, f"table {object_id} lacks {', '.join(missing)}")
 
 
 def delete(context: Ctx, spec: IcebergTableProps, object_id: str) -> None:
-    """Drop it. The table in Glue and its files stay: they belong to Tableflow."""
+    """Drop it. The table in Glue and its files stay: they belong to who writes them."""
     lookup.drop(context, _show(spec), spec.names[-1], sql.statement(_DROP, path=sql.path(spec.names)))
 
 
@@ -98,6 +101,18 @@ def find_existing(context: Ctx, spec: IcebergTableProps, known_id: str | None) -
     return lookup.treat_gone_container_as_empty(
         context, lambda: lookup.schema_is_gone(context, database, schema), look
     )
+
+
+def _list_missing_columns(context: Ctx, spec: IcebergTableProps) -> list[str]:
+    """Return the columns of the properties that the table in Snowflake doesn't have.
+
+    An automatic refresh follows new rows. Nothing documents that it follows a change of columns alone.
+    """
+    if not spec.columns:
+        return []
+    rows = context.vendor.run(sql.statement(_DESC, path=sql.path(spec.names)))
+    present = {row.get("name", "").upper() for row in rows}
+    return [column for column in spec.columns if column.upper() not in present]
 
 
 def _refresh_state(context: Ctx, spec: IcebergTableProps) -> tuple[str, str]:
