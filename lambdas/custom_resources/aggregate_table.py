@@ -39,34 +39,38 @@ class AggregateTable:
     request_id: str
 
     def is_created(self) -> bool:
-        """Return whether the run for this request has succeeded. Start it if there is none.
+        """Return whether a run for this request has succeeded. Start one if there is none.
 
-        Raises ResourceFailed if it failed, InProgress while the job is busy, and Transient or Refused if AWS
-        doesn't do it.
+        Glue may list a run late, so there may be two. They want the same, so one that fails beside another
+        proves nothing. Raises ResourceFailed if all have failed, InProgress while the job is busy, and
+        Transient or Refused if AWS doesn't do it.
         """
-        run = self._find_run()
-        if run is None:
+        runs = self._list_runs()
+        if not runs:
             self._start_run()
             return False
-        state = run["JobRunState"]
-        if state in _FAILED:
-            reason = shorten_detail(run.get("ErrorMessage") or "Glue gives no reason")
-            raise ResourceFailed(
-                errors.AGGREGATE_TABLE, f"run {run['Id']} of job {self._job} is {state}: {reason}"
-            )
-        return state == _SUCCEEDED
+        if any(run["JobRunState"] == _SUCCEEDED for run in runs):
+            return True
+        failed = [run for run in runs if run["JobRunState"] in _FAILED]
+        if len(failed) < len(runs):
+            return False
+        run = failed[0]
+        reason = shorten_detail(run.get("ErrorMessage") or "Glue gives no reason")
+        raise ResourceFailed(
+            errors.AGGREGATE_TABLE, f"run {run['Id']} of job {self._job} is {run['JobRunState']}: {reason}"
+        )
 
     @property
     def _job(self) -> str:
         return str(self.properties["job"])
 
-    def _find_run(self) -> JobRunTypeDef | None:
+    def _list_runs(self) -> list[JobRunTypeDef]:
+        """Return the runs for this request."""
         with translate_aws_errors(f"listing the runs of job {self._job}"):
             runs = self.glue.get_job_runs(JobName=self._job, MaxResults=100)["JobRuns"]
-        for run in runs:
-            if run.get("Arguments", {}).get(contract.REQUEST_ARGUMENT) == self.request_id:
-                return run
-        return None
+        return [
+            run for run in runs if run.get("Arguments", {}).get(contract.REQUEST_ARGUMENT) == self.request_id
+        ]
 
     def _start_run(self) -> None:
         now = datetime.fromtimestamp(self.clock.time(), UTC)

@@ -153,6 +153,19 @@ def test_a_failed_run_fails_the_deployment_with_its_reason(job):
     job.wait_for(again)
 
 
+def test_a_second_run_of_one_request_that_fails_proves_nothing(job):
+    """Its start was repeated, because Glue didn't list the first one yet."""
+    created = job.request("daily_trades")
+    job.wait_for(created)
+    again = {"--export": "broken", "--as-of": "2026-11-29T08:00:00Z", "--request": "1"}
+    run_id = job.glue.start_job_run(JobName=job.name, Arguments=again)["JobRunId"]
+    assert until(
+        lambda: job.glue.get_job_run(JobName=job.name, RunId=run_id)["JobRun"]["JobRunState"] == "FAILED",
+        PATIENCE,
+    )
+    assert job.call(created) == {"IsComplete": True}
+
+
 def test_a_run_that_does_not_end_fails_the_deployment(job):
     slow = job.request("slow", StartedAt=0.0)
     with pytest.raises(Failed, match=r"AWS-AGGREGATE-TABLE .*not within 45 minutes: its run has not ended"):

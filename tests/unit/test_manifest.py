@@ -383,7 +383,7 @@ def test_a_window_stays_complete_while_the_same_table_has_all_that_it_had():
     table, window = delivered.table, delivered.window
     hour = timedelta(hours=1)
     newer = attrs.evolve(table, committed_at=table.committed_at + hour)
-    assert all(manifest.was_complete(current, window, known) for known in (table, newer))
+    assert all(manifest.was_complete(current, window, present) for present in (table, newer))
     rolled_back = attrs.evolve(table, committed_at=table.committed_at - hour)
     assert not manifest.was_complete(current, window, rolled_back)
     assert not manifest.was_complete(current, window, attrs.evolve(table, uuid="of another table"))

@@ -71,7 +71,7 @@ def begin(location: WindowLocation, mine: Fence) -> Publication:
 
 
 @contextmanager
-def at_each_write(location: WindowLocation, act: Callable[[], object], moment: str) -> Iterator[None]:
+def watch_each_write(location: WindowLocation, act: Callable[[], object], moment: str) -> Iterator[None]:
     """Call `act` before the conditional write, when the manifest has been read, or right after it."""
     events = location.bucket.s3.meta.events
 
@@ -149,7 +149,7 @@ def test_a_fence_survives_its_manifest():
 
 def test_a_run_that_is_overtaken_by_the_same_content_publishes_nothing(location):
     other = of_another_client(location)
-    with at_each_write(location, lambda: attempt(other, fence("b"), "x"), "before"):
+    with watch_each_write(location, lambda: attempt(other, fence("b"), "x"), "before"):
         outcome = attempt(location, fence("a", 5), "x")
     assert (outcome.state, outcome.manifest["run_id"]) == (UNCHANGED, "b")
 
@@ -163,7 +163,7 @@ def test_a_manifest_that_changes_between_read_and_write_is_not_lost(location):
         if (content := next(rounds, None)) is not None:
             attempt(other_location, fence(f"r{content}", int(content)), content)
 
-    with at_each_write(location, overtake, "before"):
+    with watch_each_write(location, overtake, "before"):
         outcome = attempt(location, fence("z", 9), "mine")
     assert [generation["run_id"] for generation in outcome.manifest["generations"]] == [
         "a",
@@ -176,7 +176,7 @@ def test_a_manifest_that_changes_between_read_and_write_is_not_lost(location):
 
 def test_a_run_has_published_even_if_another_one_replaces_its_manifest_at_once(location):
     other = of_another_client(location)
-    with at_each_write(location, lambda: attempt(other, fence("b", 1), "y"), "after"):
+    with watch_each_write(location, lambda: attempt(other, fence("b", 1), "y"), "after"):
         outcome = attempt(location, fence("a"), "x")
     assert (outcome.state, outcome.manifest["generation"]) == (PUBLISHED, 1)
     assert [generation["run_id"] for generation in location.current()[0]["generations"]] == ["a", "b"]
@@ -295,7 +295,7 @@ def test_a_manifest_of_another_run_rules_out_the_runs_own(location):
         if not published:
             published.append(attempt(other, newer, "y"))
 
-    with at_each_write(location, win, "before"):
+    with watch_each_write(location, win, "before"):
         outcome = publication.publish(draft("x", fence("mine")))
     assert (outcome.state, publication.may_be_visible) == (SUPERSEDED, False)
 

@@ -224,7 +224,7 @@ def test_an_unreported_replacement_is_deleted_by_its_rollback(toys):
 
 
 def test_a_replacement_that_comes_after_its_rollback_creates_nothing(toys):
-    """Its event reached the framework, and its work arrives when a later deployment updates other resources."""
+    """Its event reached the framework. Its work arrives when a later deployment updates other resources."""
     toy = toys.resource(shelf="north")
     toy.create()
     late = toy.event("Update", toy.properties, ResourceProperties={"kind": "toy", "shelf": "south"})
