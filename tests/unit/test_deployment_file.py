@@ -180,18 +180,12 @@ WRONG = {
         "Snowflake creates PUBLIC in every database",
     ),
     "aggregates in Snowflake that nobody keeps": (
-        (
-            ("auto_suspend_seconds = 60", "auto_suspend_seconds = 60\naggregates = true"),
-            ('contract = "daily_trades"', 'contract = "weekly_sales"'),
-        ),
+        (('contract = "daily_trades"', 'contract = "weekly_sales"'),),
         "snowflake.aggregates",
         "no export keeps its aggregates as a table",
     ),
     "a table of a topic with the name of aggregates": (
-        (
-            ("auto_suspend_seconds = 60", "auto_suspend_seconds = 60\naggregates = true"),
-            ('snowflake_table = "STOCK_TRADES"', 'snowflake_table = "Daily_Trades"'),
-        ),
+        (('snowflake_table = "STOCK_TRADES"', 'snowflake_table = "Daily_Trades"'),),
         "topics[0].tableflow.snowflake_table",
         "Daily_Trades is the name of the table with the aggregates of daily_trades too",
     ),
