@@ -57,11 +57,13 @@ class Change:
 
 
 def list_options(source: str) -> dict[str, list[Option]]:
-    """Return the possible changes by kind. None of them is in an annotation or a docstring."""
+    """Return the possible changes by kind. None of them is in an annotation, a docstring or the `strict=True`
+    of a zip, which changes nothing as long as the program is right.
+    """
     tree = ast.parse(source)
     by_kind: dict[str, list[Option]] = defaultdict(list)
     for kind, option in (
-        *_list_cosmic_ray_options(source, _find_annotations(tree)),
+        *_list_cosmic_ray_options(source, _find_unused_parts(tree)),
         *_list_own_options(source, tree),
     ):
         by_kind[kind].append(option)
@@ -93,24 +95,34 @@ def _compare_lines(kind: str, before: list[str], after: list[str]) -> Change:
     return Change(kind, first[1] + 1, tuple(before[first[1] : last[2]]), tuple(after[first[3] : last[4]]))
 
 
-def _find_annotations(tree: ast.Module) -> set[tuple[int, int]]:
-    """Return the lines and columns of code that is for the type checker only."""
+def _find_unused_parts(tree: ast.Module) -> set[tuple[int, int]]:
+    """Return the lines and columns of code that is for the type checker only, and of `strict=True`."""
     parts = [getattr(node, name, None) for node in ast.walk(tree) for name in ("annotation", "returns")]
     parts += [
         node.test
         for node in ast.walk(tree)
         if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
     ]
+    parts += [
+        keyword.value
+        for node in ast.walk(tree)
+        for keyword in getattr(node, "keywords", ())
+        if _is_strict(keyword)
+    ]
     return {
         (part.lineno, column)
-        for annotation in filter(None, parts)
-        for part in ast.walk(annotation)
+        for unused in filter(None, parts)
+        for part in ast.walk(unused)
         if isinstance(part, ast.expr)
         for column in range(part.col_offset, (part.end_col_offset or 0) + 1)
     }
 
 
-def _list_cosmic_ray_options(source: str, annotations: set[tuple[int, int]]) -> Iterator[tuple[str, Option]]:
+def _is_strict(keyword: ast.keyword) -> bool:
+    return ast.unparse(keyword) == "strict=True"
+
+
+def _list_cosmic_ray_options(source: str, unused: set[tuple[int, int]]) -> Iterator[tuple[str, Option]]:
     provider = OperatorProvider()
     nodes = list(ast_nodes(get_ast(source)))
     for name in provider:
@@ -119,7 +131,7 @@ def _list_cosmic_ray_options(source: str, annotations: set[tuple[int, int]]) -> 
         operator = provider[name]()
         positions = [position for node in nodes for position in operator.mutation_positions(node)]
         for number, (start, _) in enumerate(positions):
-            if start not in annotations:
+            if start not in unused:
                 yield name.partition("_")[0], partial(mutate_code, source, operator, number)
 
 
@@ -190,6 +202,6 @@ def _list_replacements(node: Any, text: Callable[[ast.AST], str]) -> Iterator[tu
         case ast.Constant(value=str() as value) if value and " " not in value:
             yield "text", repr(value + "x")
         case ast.Call():
-            for dropped in [keyword for keyword in node.keywords if keyword.arg]:
+            for dropped in [keyword for keyword in node.keywords if keyword.arg and not _is_strict(keyword)]:
                 kept = [*node.args, *(keyword for keyword in node.keywords if keyword is not dropped)]
                 yield "drop keyword", f"{text(node.func)}({', '.join(map(text, kept))})"
