@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from datetime import timedelta
-from typing import Any
 
 import attrs
 
@@ -174,10 +173,6 @@ class Borders:
 
 
 def _find_changed_keys(manifest: Manifest, contract: Contract) -> list[str]:
-    """Return the keys of the contract that decide to which window an event belongs and that are known to
-    differ.
-    """
-    now: dict[str, Any] = membership(contract)
-    window = {f"window.{name}": manifest["window"][name] for name in ("every", "zone")}
-    before = manifest.get("membership") or {"source.topic": manifest["source"]["topic"], **window}
-    return [name for name, value in now.items() if name in before and before[name] != value]
+    """Return the keys of the contract that decide to which window an event belongs, and that differ."""
+    before = manifest["membership"]
+    return [name for name, value in membership(contract).items() if before[name] != value]
