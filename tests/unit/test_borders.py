@@ -38,7 +38,7 @@ class Published:
     """Windows that are published, each with the contract of its time."""
 
     def __init__(self, **contracts: Contract) -> None:
-        """The labels are without hyphens: W10 is 2024-W10, M02 is 2024-02, and D0310 is 2024-03-10."""
+        """Short labels: W10 is 2024-W10, Q4 is 2023-Q4, M02 is 2024-02, and D0310 is 2024-03-10."""
         self.manifests = {
             _read_label(short): manifest(contracts[short], _read_label(short)) for short in contracts
         }
@@ -60,6 +60,8 @@ class Published:
 def _read_label(short: str) -> str:
     if short.startswith("W"):
         return f"2024-{short}"
+    if short.startswith("Q"):
+        return f"2023-{short}"
     digits = short[1:]
     return f"2024-{digits[:2]}-{digits[2:]}" if short.startswith("D") else f"2024-{digits}"
 
@@ -101,7 +103,7 @@ def test_a_window_after_the_planned_one_is_a_neighbour_too():
 
 def test_only_the_nearest_published_window_on_each_side_is_beside_a_window():
     published = Published(W08=edited(), W09=edited(), W11=edited(), W12=edited())
-    assert published.find(edited(zone=WEST), "W10") == {"2024-W10": ["2024-W09", "2024-W11"]}
+    assert published.find(edited(topic="others"), "W10") == {"2024-W10": ["2024-W09", "2024-W11"]}
 
 
 def test_a_window_that_is_published_in_the_same_run_separates_its_neighbours():
@@ -112,6 +114,11 @@ def test_a_window_that_is_published_in_the_same_run_separates_its_neighbours():
         "2024-W10": ["2024-W09"],
         "2024-W11": ["2024-W12"],
     }
+
+
+def test_windows_that_are_all_published_again_fit():
+    published = Published(W10=edited(), W11=edited())
+    assert published.find(edited(zone=WEST), "W11", "W10") == {}
 
 
 def test_a_blocked_window_stays_as_it_is_and_may_not_fit_its_other_neighbours():
@@ -194,6 +201,9 @@ def test_a_first_window_must_follow_windows_of_another_length_without_a_gap():
     assert published.find(monthly, "M02") == {"2024-02": ["2024-01-30"]}
     assert "2024-01-31T00:00:00+00:00 to 2024-02-01T00:00:00+00:00 are in neither" in published.sentence
     assert Published(D0131=daily).find(monthly, "M02") == {}
+    quarterly = edited(every="quarter")
+    for published in (Published(D0130=daily, M02=monthly), Published(D0130=daily, Q4=quarterly)):
+        assert published.find(monthly, "M02") == {"2024-02": ["2024-01-30"]}
     assert Published(D0130=daily, M01=monthly).find(monthly, "M02") == {}
 
 
