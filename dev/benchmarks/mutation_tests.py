@@ -76,8 +76,9 @@ SELECTIONS: Final[Mapping[str, tuple[str, str]]] = {
     ),
     "glue_jobs/runs.py": ("unit/test_publish unit/test_which_windows", f"spark/test_windows_of_time {_KILL}"),
     "glue_jobs/source.py": (
-        "spark/test_events",
-        "spark/test_schema_evolution spark/test_changing_tables spark/test_windows_of_time spark/test_oracle",
+        "unit/test_pinned_table",
+        "spark/test_events spark/test_schema_evolution spark/test_changing_tables spark/test_windows_of_time "
+        "spark/test_oracle",
     ),
     "glue_jobs/store.py": ("unit/test_publish unit/test_multipart", f"spark/test_windows_of_time {_KILL}"),
     "glue_jobs/window.py": (
