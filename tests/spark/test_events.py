@@ -566,14 +566,7 @@ def test_events_of_a_composite_key_are_in_the_order_of_the_file(lake, order_by):
     assert run.column("m") == ["-3", "-2", "-1", "0"]
 
 
-@pytest.mark.sampled(1)
-@pytest.mark.parametrize(
-    ("key", "type_"), [("id", "text"), ("n", "integer"), ("day", "date"), ("at", "timestamp")]
-)
-def test_one_shuffle_both_deduplicates_and_orders_a_file_in_the_order_of_its_key(lake, key, type_):
-    schema = topic_of(("n", "int"), ("day", {"type": "int", "logicalType": "date"}))
-    lake.commit(schema, {"id": "a", "at": MONDAY, "n": 1, "day": MONDAY.date()})
-    text = contract(column(key, type_), column("id2", **{"from": "id"}), deduplicate={"key": [key]})
+def count_shuffles(lake, text):
     mine = contracts.load(lake.write_contract(text))
     services = connect()
     table = pin(services, lake.target.database, "things")
@@ -585,7 +578,36 @@ def test_one_shuffle_both_deduplicates_and_orders_a_file_in_the_order_of_its_key
         .frame
     )
     plan = frame._jdf.queryExecution().executedPlan().toString()
-    assert len(re.findall(r"\bExchange\b", plan)) == 1
+    return len(re.findall(r"\bExchange\b", plan))
+
+
+@pytest.mark.sampled(1)
+@pytest.mark.parametrize(
+    ("key", "type_"), [("id", "text"), ("n", "integer"), ("day", "date"), ("at", "timestamp")]
+)
+def test_one_shuffle_both_deduplicates_and_orders_a_file_in_the_order_of_its_key(lake, key, type_):
+    schema = topic_of(("n", "int"), ("day", {"type": "int", "logicalType": "date"}))
+    lake.commit(schema, {"id": "a", "at": MONDAY, "n": 1, "day": MONDAY.date()})
+    text = contract(column(key, type_), column("id2", **{"from": "id"}), deduplicate={"key": [key]})
+    assert count_shuffles(lake, text) == 1
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"deduplicate": {"key": ["id"]}},
+        {
+            "deduplicate": {"key": ["id"]},
+            "column": [column("n", "integer", expression="n + 1"), column("id")],
+        },
+        {"deduplicate": {"key": ["n"]}, "window": {"filter_stage": "after_deduplication"}},
+    ],
+    ids=["another field", "a window that is applied later"],
+)
+def test_a_file_in_another_order_than_that_of_its_key_needs_two_shuffles(lake, changes):
+    """Events of one key could be in several ranges of the file's order, and all would be delivered."""
+    lake.commit(THINGS, thing("a", 1))
+    assert count_shuffles(lake, contract(column("n", "integer"), column("id"), **changes)) == 2
 
 
 @pytest.mark.slow
