@@ -62,7 +62,10 @@ SELECTIONS: Final[Mapping[str, tuple[str, str]]] = {
         "unit/test_which_windows unit/test_arguments",
         f"spark/test_windows_of_time spark/test_aggregates {_KILL}",
     ),
-    "glue_jobs/files.py": ("spark/test_nights", "spark/test_events spark/test_changing_tables"),
+    "glue_jobs/files.py": (
+        "unit/test_table_files",
+        "spark/test_nights spark/test_events spark/test_changing_tables spark/test_completeness",
+    ),
     "glue_jobs/outcomes.py": ("unit/test_multipart", "spark/test_values"),
     "glue_jobs/pseudonyms.py": ("spark/test_pseudonyms", "spark/test_key_leaks faults/test_keys"),
     "glue_jobs/ranges.py": (
