@@ -86,7 +86,7 @@ SELECTIONS: Final[Mapping[str, tuple[str, str]]] = {
     "glue_jobs/store.py": ("unit/test_publish unit/test_multipart", f"spark/test_windows_of_time {_KILL}"),
     "glue_jobs/window.py": (
         "spark/test_windows_of_time",
-        "spark/test_changing_tables spark/test_completeness spark/test_aggregates "
+        "spark/test_changing_tables spark/test_completeness spark/test_aggregates spark/test_grain "
         "faults/test_kill faults/test_races faults/test_storage faults/test_keys",
     ),
     "glue_jobs/delivery/cleanup.py": ("unit/test_publish", f"spark/test_windows_of_time {_KILL}"),

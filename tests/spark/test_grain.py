@@ -7,6 +7,7 @@ from __future__ import annotations
 from datetime import timedelta
 
 import pytest
+from pyspark.sql import functions as F  # noqa: N812 - how PySpark is read
 
 from tests.support.lake import AS_OF, MONDAY, WEEK, column, contract, topic_of
 
@@ -45,6 +46,18 @@ def test_rows_with_the_same_key_block_the_file(lake):
     assert {"id": "rows_are_unique", "severity": "block", "passed": True}.items() <= run.manifest()["checks"][
         -1
     ].items()
+
+
+@pytest.mark.slow
+def test_keys_that_become_equal_because_bytes_are_replaced_block_the_file(lake):
+    """By their bytes, the emoji is between the two."""
+    lake.commit(THINGS, thing("x\ufffd"), thing("x\U0001f600"))
+    table = f"lake.`{lake.target.database}`.things"
+    invalid = F.lit(bytearray(b"x\xff")).cast("string")
+    lake.spark.table(table).limit(1).withColumn("id", invalid).writeTo(table).append()
+    window = lake.export(contract(*LINES, unique=["id"])).window()
+    assert window["code"] == "EXP-CHECK-BLOCKED"
+    assert "2 of 3 rows have the same id as another row" in window["reason"]
 
 
 @pytest.mark.slow
