@@ -28,6 +28,7 @@ _REPORT: Final = (
     "unit/test_report unit/test_report_text unit/test_charts unit/test_wording unit/test_report_safety"
 )
 _CONFLUENT: Final = (
+    "unit/test_confluent_lookup unit/test_confluent_keys unit/test_confluent_organization "
     "unit/test_confluent_client unit/test_confluent_api_key unit/test_confluent_resources "
     "unit/test_confluent_tableflow_types unit/test_confluent_flink_statement unit/test_confluent_shape"
 )
@@ -182,7 +183,10 @@ SELECTIONS: Final[Mapping[str, tuple[str, str]]] = {
     "glue_jobs/delivery/report/lines.py": (_REPORT, ""),
     "glue_jobs/delivery/report/scales.py": (_REPORT, ""),
     "lambdas/confluent/lookup.py": (_CONFLUENT, "vendors/test_ownership"),
-    "lambdas/confluent/sight.py": ("unit/test_confluent_sight", "vendors/test_hidden_objects"),
+    "lambdas/confluent/sight.py": (
+        "unit/test_confluent_sight unit/test_confluent_organization",
+        "vendors/test_hidden_objects",
+    ),
     "lambdas/confluent/resources/acl.py": (_CONFLUENT, "vendors/test_first_deployment"),
     "lambdas/confluent/resources/api_key.py": (_CONFLUENT, "vendors/test_first_deployment"),
     "lambdas/confluent/resources/topic.py": (_CONFLUENT, "vendors/test_ownership"),

@@ -84,7 +84,7 @@ def make() -> KeyPair:
 
 def load(text: Secret, passphrase: Secret | None = None) -> KeyPair:
     """Load a PKCS#8 key: PEM, PEM without its first and last line, or Base64 of PEM. Raises UnusableKey."""
-    password = passphrase.reveal().encode() if passphrase and passphrase.reveal() else None
+    password = passphrase.reveal().encode() if passphrase else None
     try:
         content = _decode_content(text.reveal())
         read = (
