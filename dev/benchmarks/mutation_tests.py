@@ -33,9 +33,10 @@ _CONFLUENT: Final = (
     "unit/test_confluent_tableflow_types unit/test_confluent_flink_statement unit/test_confluent_shape"
 )
 _SNOWFLAKE: Final = (
-    "unit/test_snowflake_sql unit/test_snowflake_client unit/test_snowflake_keypair "
-    "unit/test_snowflake_base_kinds unit/test_snowflake_grant unit/test_snowflake_tables "
-    "unit/test_snowflake_trust unit/test_snowflake_user"
+    "unit/test_snowflake_names unit/test_snowflake_login unit/test_snowflake_client "
+    "unit/test_snowflake_keypair unit/test_snowflake_base_kinds unit/test_snowflake_grant "
+    "unit/test_snowflake_tables unit/test_snowflake_trust unit/test_snowflake_user unit/test_snowflake_view "
+    "unit/test_snowflake_sql"
 )
 _JOB: Final = "spark/test_windows_of_time spark/test_values spark/test_events spark/test_aggregates"
 _KILL: Final = "faults/test_kill faults/test_races faults/test_storage"
@@ -148,7 +149,7 @@ SELECTIONS: Final[Mapping[str, tuple[str, str]]] = {
     "lambdas/shared/secrets.py": ("unit/test_core_stores", ""),
     "lambdas/snowflake/client.py": (_SNOWFLAKE, ""),
     "lambdas/snowflake/keypair.py": ("unit/test_snowflake_keypair", _SNOWFLAKE),
-    "lambdas/snowflake/sql.py": ("unit/test_snowflake_sql", _SNOWFLAKE),
+    "lambdas/snowflake/sql.py": ("unit/test_snowflake_names unit/test_snowflake_sql", _SNOWFLAKE),
     "config/deployments/lineage.py": ("unit/test_lineage", "unit/test_deployment_file"),
     "config/deployments/ownership_rules.py": ("unit/test_deployment_file", ""),
     "config/deployments/source_rules.py": ("unit/test_deployment_file", ""),

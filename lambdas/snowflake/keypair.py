@@ -35,7 +35,7 @@ class UnusableKey(ValueError):
     """A private key can't be used. The message contains no part of the key."""
 
 
-@attrs.define(slots=False, eq=False, repr=False)
+@attrs.define(eq=False, repr=False)
 class KeyPair:
     """An RSA key pair. `private_pem` is PKCS#8, without a passphrase."""
 
