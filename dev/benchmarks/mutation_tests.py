@@ -35,7 +35,8 @@ _CONFLUENT: Final = (
 _SNOWFLAKE: Final = (
     "unit/test_snowflake_names unit/test_snowflake_login unit/test_snowflake_client "
     "unit/test_snowflake_keypair unit/test_snowflake_base_kinds unit/test_snowflake_grant "
-    "unit/test_snowflake_tables unit/test_snowflake_trust unit/test_snowflake_user unit/test_snowflake_view "
+    "unit/test_snowflake_tables unit/test_snowflake_trust unit/test_snowflake_user "
+    "unit/test_snowflake_user_settings unit/test_snowflake_view "
     "unit/test_snowflake_sql"
 )
 _JOB: Final = "spark/test_windows_of_time spark/test_values spark/test_events spark/test_aggregates"

@@ -10,10 +10,9 @@ import pytest
 
 from lambdas.shared.errors import BadProperties, InProgress, NotFound, Refused, ResourceMissing, Transient
 from lambdas.shared.redaction import Secret
-from lambdas.shared.secrets import SecretStore, reveal_fields
+from lambdas.shared.secrets import SecretStore
 from lambdas.snowflake import keypair, secret_fields
 from lambdas.snowflake.resources import user
-from lambdas.snowflake.secret_fields import Connection
 from tests.support.resource_environment import ManualClock, MemorySecrets
 from tests.support.snowflake_context import (
     DONE,
@@ -30,44 +29,8 @@ from tests.support.snowflake_context import (
     value,
     written,
 )
+from tests.support.snowflake_users import GIVEN, SETTINGS, described, held, kept, there
 from tests.support.staged_secrets import CURRENT, PREVIOUS, StagedSecrets, token
-
-GIVEN = {"secret": "reader", "role": "reader", "warehouse": "W", "namespace": "SALES.PUBLIC"}
-SETTINGS = (
-    'TYPE=SERVICE DEFAULT_SECONDARY_ROLES=() DEFAULT_ROLE="READER" DEFAULT_WAREHOUSE="W" '
-    'DEFAULT_NAMESPACE="SALES"."PUBLIC"'
-)
-AS_WANTED = {
-    "TYPE": "SERVICE",
-    "DEFAULT_SECONDARY_ROLES": "[]",
-    "DEFAULT_ROLE": "READER",
-    "DEFAULT_WAREHOUSE": "W",
-    "DEFAULT_NAMESPACE": "SALES.PUBLIC",
-}
-
-
-def held(of=None, name=OWN, **given):
-    """Return what the secret has after the user is created."""
-    to = Connection("myorg-acct", name, "127.0.0.1", "reader", "W", "SALES.PUBLIC")
-    return json.dumps({**reveal_fields(secret_fields.build_fields(of or pair(), to)), **given})
-
-
-def described(**properties):
-    every = {
-        **AS_WANTED,
-        "RSA_PUBLIC_KEY_FP": pair().fingerprint,
-        "RSA_PUBLIC_KEY_2_FP": "null",
-        **properties,
-    }
-    return result(*({"property": name, "value": text} for name, text in every.items()))
-
-
-def there(server, **answers):
-    return script(server, **{"SHOW USERS": result(row()), "DESC USER": described(), **answers})
-
-
-def kept(held_context):
-    return held_context.secrets.client.fields("reader")
 
 
 def about(value):
