@@ -144,7 +144,10 @@ SELECTIONS: Final[Mapping[str, tuple[str, str]]] = {
     "lambdas/rotation/steps.py": (_ROTATION, _ROTATION_LONG),
     "lambdas/rotation/versions.py": (_ROTATION, _ROTATION_LONG),
     "lambdas/shared/link_tokens.py": (_LINKS, ""),
-    "lambdas/shared/http.py": ("unit/test_core_http unit/test_core_tls", f"{_CONFLUENT} vendors/test_wire"),
+    "lambdas/shared/http.py": (
+        "unit/test_core_http_limits unit/test_core_http unit/test_core_tls",
+        f"{_CONFLUENT} vendors/test_wire",
+    ),
     "lambdas/shared/properties.py": ("unit/test_core_properties", "infra/test_kinds"),
     "lambdas/shared/redaction.py": ("unit/test_core_redaction", ""),
     "lambdas/shared/secrets.py": ("unit/test_core_stores", ""),

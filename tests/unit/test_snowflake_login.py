@@ -102,6 +102,8 @@ MANAGES = granted("MANAGE GRANTS", "ACCOUNT", "ACCT")
         (grants(granted("USAGE")), True),
         (grants(granted("USAGE", name='"a"'), granted("USAGE")), True),
         (grants(granted("USAGE", name="B"), granted("USAGE")), True),
+        (grants(granted("USAGE"), granted("USAGE", name="B")), True),
+        (grants(granted("USAGE"), granted("USAGE", name='"a"')), True),
         (grants(granted("OWNERSHIP")), False),
         (grants(granted("USAGE", "WAREHOUSE")), False),
         (grants(granted("MANAGE GRANTS", "ROLE", "B")), False),
