@@ -23,7 +23,9 @@ _MAILS: Final = (
     "unit/test_notification_post unit/test_notification_handler unit/test_notification_recipients "
     "unit/test_mails_over_ses unit/test_announcements"
 )
-_LINKS: Final = "unit/test_link_tokens unit/test_link_opening unit/test_link_handler"
+_LINKS: Final = (
+    "unit/test_link_token_limits unit/test_link_tokens unit/test_link_opening unit/test_link_handler"
+)
 _REPORT: Final = (
     "unit/test_report unit/test_report_text unit/test_charts unit/test_wording unit/test_report_safety"
 )
@@ -148,9 +150,9 @@ SELECTIONS: Final[Mapping[str, tuple[str, str]]] = {
         "unit/test_core_http_limits unit/test_core_http unit/test_core_tls",
         f"{_CONFLUENT} vendors/test_wire",
     ),
-    "lambdas/shared/properties.py": ("unit/test_core_properties", "infra/test_kinds"),
-    "lambdas/shared/redaction.py": ("unit/test_core_redaction", ""),
-    "lambdas/shared/secrets.py": ("unit/test_core_stores", ""),
+    "lambdas/shared/properties.py": ("unit/test_core_limits unit/test_core_properties", "infra/test_kinds"),
+    "lambdas/shared/redaction.py": ("unit/test_core_limits unit/test_core_redaction", ""),
+    "lambdas/shared/secrets.py": ("unit/test_core_limits unit/test_core_stores", ""),
     "lambdas/snowflake/client.py": (_SNOWFLAKE, ""),
     "lambdas/snowflake/keypair.py": ("unit/test_snowflake_keypair", _SNOWFLAKE),
     "lambdas/snowflake/sql.py": ("unit/test_snowflake_names unit/test_snowflake_sql", _SNOWFLAKE),
@@ -197,8 +199,8 @@ SELECTIONS: Final[Mapping[str, tuple[str, str]]] = {
     "lambdas/confluent/resources/topic.py": (_CONFLUENT, "vendors/test_ownership"),
     "lambdas/confluent/services/base.py": (_CONFLUENT, "vendors/test_rotation_confluent"),
     "lambdas/shared/settings.py": (
+        "unit/test_settings",
         "unit/test_resources_handler unit/test_rotation_handler unit/test_watch",
-        "",
     ),
     "lambdas/snowflake/lookup.py": (_SNOWFLAKE, "vendors/test_hidden_snowflake_objects"),
     "lambdas/snowflake/resources/grant.py": (_SNOWFLAKE, ""),
