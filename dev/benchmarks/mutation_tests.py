@@ -113,7 +113,7 @@ SELECTIONS: Final[Mapping[str, tuple[str, str]]] = {
     "glue_jobs/delivery/report/values.py": (_REPORT, ""),
     "glue_jobs/delivery/report/wording.py": (_REPORT, ""),
     "lambdas/confluent/client.py": (_CONFLUENT, "vendors/test_first_deployment"),
-    "lambdas/confluent/errors.py": (_CONFLUENT, "vendors/test_first_deployment"),
+    "lambdas/confluent/errors.py": (f"unit/test_errors {_CONFLUENT}", "vendors/test_first_deployment"),
     "lambdas/confluent/key_services.py": (_CONFLUENT, "vendors/test_rotation_confluent"),
     "lambdas/custom_resources/cleanup.py": ("unit/test_cleanup", ""),
     "lambdas/custom_resources/provider.py": (

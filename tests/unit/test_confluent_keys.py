@@ -9,7 +9,8 @@ import pytest
 
 from lambdas.confluent import key_services
 from lambdas.confluent.resources import api_key
-from lambdas.confluent.services.base import Connection, Target
+from lambdas.confluent.services import SERVICES
+from lambdas.confluent.services.base import Connection, KeyService, Target
 from lambdas.shared.errors import Denied, InProgress, LakeferryError, NotFound, ResourceMissing, Transient
 from lambdas.shared.redaction import ApiKey, Secret
 from tests.support.confluent_context import (
@@ -118,7 +119,8 @@ def test_a_key_that_is_not_accepted_yet_is_named_and_counts_anew(server):
     assert notes == {"successes": "0"}
     assert api_key.is_ready(waiting, key_spec(), "KEY") is None
     assert notes == {"successes": "1"}
-    assert api_key.is_ready(waiting, key_spec(), "KEY") == {"key_id": "KEY", "secret": "filled"}
+    for _ in range(2):
+        assert api_key.is_ready(waiting, key_spec(), "KEY") == {"key_id": "KEY", "secret": "filled"}
 
 
 @pytest.mark.parametrize("left", [{}, {"apiKey": "KEY"}, {"apiSecret": "canary-of-the-data-plane"}])
@@ -174,6 +176,25 @@ def test_managed_keys_have_the_name_alone_or_before_a_slash(display_name, is_man
 
 
 # --- services
+
+
+@pytest.mark.parametrize("missing", ["is_service_of", "find_resource", "prepare_test"])
+def test_a_service_says_what_its_keys_are_for_and_how_they_are_tested(missing):
+    methods = {name: lambda *given: None for name in ("is_service_of", "find_resource", "prepare_test")}
+    assert type("Whole", (KeyService,), methods)()
+    del methods[missing]
+    with pytest.raises(TypeError, match=missing):
+        type("Half", (KeyService,), methods)()
+
+
+def test_a_service_without_ids_addresses_and_fields_of_its_own():
+    service = SERVICES["cloud"]
+    connection = Connection(SA, "")
+    assert service.complete_target(target("cloud"), {"resourceId": "x"}) == target("cloud")
+    assert service.complete_connection(None, target("cloud"), connection) == connection
+    key = ApiKey("k", Secret("canary"))
+    assert service.build_key_fields(key) == service.build_fields(key, connection) == {}
+    assert service.REFUSES_UNKNOWN_KEYS is False
 
 
 @pytest.mark.parametrize(
