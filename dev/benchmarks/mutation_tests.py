@@ -199,7 +199,7 @@ SELECTIONS: Final[Mapping[str, tuple[str, str]]] = {
     "lambdas/confluent/resources/topic.py": (_CONFLUENT, "vendors/test_ownership"),
     "lambdas/confluent/services/base.py": (_CONFLUENT, "vendors/test_rotation_confluent"),
     "lambdas/shared/settings.py": (
-        "unit/test_settings",
+        "unit/test_function_settings",
         "unit/test_resources_handler unit/test_rotation_handler unit/test_watch",
     ),
     "lambdas/snowflake/lookup.py": (_SNOWFLAKE, "vendors/test_hidden_snowflake_objects"),

@@ -203,6 +203,7 @@ def test_a_key_is_read_from_base64_of_a_text_with_blanks(key):
 def test_the_public_half_is_the_same_in_each_form():
     body = "".join(pair().public_pem.splitlines()[1:-1])
     assert pair().public == body
+    assert serialization.load_pem_public_key(pair().public_pem.encode()).key_size == 3072
     assert pair().public_pem.startswith("-----BEGIN PUBLIC KEY-----\n")
 
 
