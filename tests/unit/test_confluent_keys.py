@@ -70,6 +70,18 @@ def test_update_sends_a_description_only_if_the_properties_change_it(server):
     assert wrote(server) == [(f"PATCH {KEYS}/KEY", {"spec": {"description": "Of the sales team"}})]
 
 
+def test_a_description_may_become_the_usual_one(server):
+    server.answers |= {f"GET {KEYS}": listing(listed("KEY")), f"PATCH {KEYS}/KEY": (200, {})}
+    updating = context(server, previous=key_spec(description="Of the sales team"), filled=json.dumps(KEY))
+    api_key.update(updating, key_spec(), "KEY")
+    assert wrote(server) == [(f"PATCH {KEYS}/KEY", {"spec": {"description": "Made by Lakeferry"}})]
+
+
+def test_other_keys_do_not_take_the_place_of_the_one_in_the_secret(server):
+    server.answers[f"GET {KEYS}"] = listing(listed("A"), listed("Z"))
+    assert api_key.find_existing(context(server, filled=json.dumps(KEY)), key_spec(), "A") == []
+
+
 def test_a_key_is_created_with_its_description(server):
     server.answers |= {f"GET {KEYS}": listing(), f"POST {KEYS}": (202, {"id": "N", "spec": {"secret": "s"}})}
     api_key.create(context(server, filled=None), key_spec(description="Of the sales team"))

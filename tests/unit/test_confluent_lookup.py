@@ -189,12 +189,21 @@ def test_a_ready_topic_has_its_partitions_as_text(server):
 
 
 @pytest.mark.parametrize(("now", "is_raised"), [(5, True), (6, False), (7, False), ("5", False)])
-def test_only_a_lower_number_of_partitions_is_raised(server, now, is_raised):
+@pytest.mark.parametrize("before", ["2", "6"])
+def test_only_a_lower_number_of_partitions_is_raised(server, before, now, is_raised):
     server.answers[f"GET {TRADES}"] = (200, {"partitions_count": now})
     server.answers[f"GET {TRADES}/configs"] = listing()
     server.answers[f"PATCH {TRADES}"] = (200, {})
-    topic.update(context(server, previous=topic_spec(partitions="6")), topic_spec(partitions="6"), "trades")
+    previous = topic_spec(partitions=before)
+    topic.update(context(server, previous=previous), topic_spec(partitions="6"), "trades")
     assert wrote(server) == ([(f"PATCH {TRADES}", {"partitions_count": 6})] if is_raised else [])
+
+
+def test_a_lowered_number_that_the_topic_has_already_is_no_error(server):
+    server.answers[f"GET {TRADES}"] = (200, {"partitions_count": 6})
+    lowering = context(server, previous=topic_spec(partitions="12"))
+    topic.update(lowering, topic_spec(partitions="6"), "trades")
+    assert wrote(server) == []
 
 
 def test_a_raised_number_of_partitions_is_sent_once(server):
@@ -208,15 +217,16 @@ def test_a_raised_number_of_partitions_is_sent_once(server):
 
 def test_settings_that_differ_are_set_and_removed_ones_are_reset_in_one_call(server):
     server.answers[f"GET {TRADES}"] = (200, {"partitions_count": 6})
-    now = {"a": "1", "b": "2", "gone": "3", "kept": "4", "reset": "5"}
+    now = {"a": "1", "b": "2", "c": "9", "gone": "3", "kept": "4", "reset": "5"}
     settings = [{"name": name, "value": value, "is_default": name == "reset"} for name, value in now.items()]
     server.answers[f"GET {TRADES}/configs"] = listing(*settings)
     server.answers[f"POST {TRADES}/configs:alter"] = [(500, {}), (204, None)]
     before = topic_spec(config={"gone": "3", "b": "2", "reset": "5", "also gone": "6"})
-    after = topic_spec(config={"new": "9", "b": "7", "a": "1"})
+    after = topic_spec(config={"new": "9", "c": "3", "b": "7", "a": "1"})
     topic.update(context(server, previous=before), after, "trades")
     changes = [
         {"name": "b", "value": "7"},
+        {"name": "c", "value": "3"},
         {"name": "new", "value": "9"},
         {"name": "also gone", "operation": "DELETE"},
         {"name": "gone", "operation": "DELETE"},

@@ -69,6 +69,8 @@ IN_ACCOUNT = [
     described("role_binding", scope="service_account", name=SA, environment_id=""),
 ]
 IN_ENVIRONMENT = [
+    described("role_binding", scope="environment", name="", environment_id=ENV),
+    described("acl", environment_id=ENV, service_account_id=SA),
     described("role_binding", scope="topic", name=SA, environment_id=ENV),
     described("topic", environment_id=ENV, service_account_id=SA),
 ]
@@ -216,7 +218,9 @@ def test_a_cluster_is_read_in_its_environment(server):
 @pytest.mark.parametrize(
     ("registry", "phase"),
     [
-        ({"status": {"phase": "PROVISIONING"}}, "PROVISIONING"),
+        ({}, ""),
+        ({"status": {"phase": "DEGRADED"}}, "DEGRADED"),
+        ({"status": {"phase": "PROVISIONING"}, "spec": {"http_endpoint": "x"}}, "PROVISIONING"),
         ({"status": {"phase": "PROVISIONED"}}, "PROVISIONED"),
         ({"status": {"phase": "PROVISIONED"}, "spec": {"http_endpoint": ""}}, "PROVISIONED"),
         ({"status": {"phase": "NEW_WORD"}, "spec": {"http_endpoint": "x"}}, "NEW_WORD"),
@@ -224,7 +228,9 @@ def test_a_cluster_is_read_in_its_environment(server):
     ],
 )
 def test_a_schema_registry_that_is_not_ready_is_waited_for(server, registry, phase):
-    server.answers["GET /srcm/v3/clusters"] = listing(*([registry] if registry else []))
+    server.answers["GET /srcm/v3/clusters"] = listing(
+        *([] if registry is None else [{"id": "a", **registry}])
+    )
     with pytest.raises(InProgress, match="LF-WAITING") as waiting:
         cloud(server).schema_registry(ENV)
     assert waiting.value.what == f"the Schema Registry of {ENV} is {phase}"
@@ -295,9 +301,9 @@ def test_a_data_plane_without_an_address_is_waited_for_by_name(server):
 @pytest.mark.parametrize(
     ("endpoint", "is_trusted"),
     [
-        ("https://confluent.example:8443/kafka", True),
+        ("https://confluent.box:8443/kafka", True),
         ("https://pkc-1.eu-west-1.aws.confluent.cloud", True),
-        ("https://pkc-1.confluent.example", False),
+        ("https://pkc-1.confluent.box", False),
         ("https://127.0.0.1", False),
     ],
 )
@@ -306,8 +312,8 @@ def test_a_control_plane_at_another_host_is_trusted_with_its_own_host(endpoint, 
         def call(self, method, url, **given):
             return Response(200, {}, {"spec": {"http_endpoint": endpoint}})
 
-    vendor = Confluent(Session(), None, KEY, "https://confluent.example/")
-    assert vendor.cloud.url == "https://confluent.example"
+    vendor = Confluent(Session(), None, KEY, "https://confluent.box/")
+    assert vendor.cloud.url == vendor.url == "https://confluent.box"
     if is_trusted:
         assert vendor.kafka(ENV, LKC, KEY).url == endpoint
     else:

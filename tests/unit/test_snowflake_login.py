@@ -54,8 +54,8 @@ def test_the_address_follows_from_the_account_unless_it_is_given():
     assert Snowflake(None, None, Login("Org.acct", "u", "R"), pair()).url == (
         "https://org-acct.snowflakecomputing.com"
     )
-    given = Snowflake(None, None, Login("a", "u", "R"), pair(), "https://proxy.example/")
-    assert (given.url, given.host) == ("https://proxy.example", "proxy.example")
+    given = Snowflake(None, None, Login("a", "u", "R"), pair(), "https://proxy.box/")
+    assert (given.url, given.host) == ("https://proxy.box", "proxy.box")
 
 
 @pytest.mark.parametrize(
