@@ -165,8 +165,9 @@ def test_a_linked_database_s_schemas_but_snowflake_s_own(server):
 MANAGE_GRANTS = {"privilege": "MANAGE GRANTS", "granted_on": "ACCOUNT", "name": "ACCT"}
 
 
-def test_a_grant_is_gone_with_its_role_and_only_then(server):
-    wanted = to_role("WAREHOUSE", "W")
+@pytest.mark.parametrize("on", ["DATABASE", "WAREHOUSE"])
+def test_a_grant_is_gone_with_its_role_and_only_then(server, on):
+    wanted = to_role(on, "W")
     sees_all = {"SHOW GRANTS": MISSING, 'SHOW GRANTS TO ROLE "DEPLOYER"': result(MANAGE_GRANTS)}
     script(server, **sees_all)
     assert grant.find_existing(context(server, deleting=True), wanted, "x") == []
@@ -232,7 +233,7 @@ def test_the_id_of_a_grant_names_all_of_it(server, given, object_id):
         grant.is_ready(context(script(server)), wanted, object_id)
 
 
-@pytest.mark.parametrize("privilege", ["USAGE", "MONITOR"])
+@pytest.mark.parametrize("privilege", ["USAGE", "MONITOR", "WRITE"])
 @pytest.mark.parametrize(
     ("granted", "counts"),
     [
@@ -261,6 +262,8 @@ def test_a_grant_is_recognized_by_privilege_type_and_name(privilege, granted, co
         ({"grant_on": "TABLE", "name": "SALES.PUBLIC.<TABLE>"}, True),
         ({"name": '"SALES".PUBLIC.<ICEBERG_TABLE>'}, True),
         ({"privilege": "INSERT"}, False),
+        ({"privilege": "UPDATE"}, False),
+        ({"name": "SALES.QUX.<ICEBERG_TABLE>"}, False),
         ({"grant_on": "VIEW"}, False),
         ({"name": "SALES.<ICEBERG_TABLE>"}, False),
         ({"name": "SALES.PUBLIC"}, False),

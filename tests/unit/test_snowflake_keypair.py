@@ -236,3 +236,20 @@ def test_the_slots_that_are_hidden_are_named():
         keypair.read_slot_fingerprints({"RSA_PUBLIC_KEY_FP": "null"})
     with pytest.raises(Refused, match="does not show RSA_PUBLIC_KEY and RSA_PUBLIC_KEY_2 of the user"):
         keypair.read_slot_fingerprints({})
+
+
+def test_a_sign_that_base64_does_not_have_is_no_part_of_a_key(key):
+    body = "".join(pem(key).splitlines()[1:-1])
+    for written in ("#" + body, body[:40] + "," + body[40:]):
+        with pytest.raises(UnusableKey, match="it is not a PKCS#8 private key"):
+            keypair.load(Secret(written))
+
+
+def test_a_key_may_end_with_a_byte_that_is_a_blank_in_text():
+    """It is a key for another algorithm, because those are made faster."""
+    form = (serialization.Encoding.DER, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
+    content = b""
+    while not content or content.rstrip() == content:
+        content = ec.generate_private_key(ec.SECP256R1()).private_bytes(*form)
+    with pytest.raises(UnusableKey, match="it is not an RSA key"):
+        keypair.load(Secret(base64.b64encode(content).decode()))

@@ -108,6 +108,10 @@ MANAGES = granted("MANAGE GRANTS", "ACCOUNT", "ACCT")
         (grants(granted("USAGE", "WAREHOUSE")), False),
         (grants(granted("MANAGE GRANTS", "ROLE", "B")), False),
         (grants(granted("USAGE", "ACCOUNT", "B")), False),
+        (grants(granted("CREATE DATABASE", "ACCOUNT", "B")), False),
+        (grants(granted("MANAGE GRANTS", "A", "B")), False),
+        (grants(granted("USAGE", "DATABASE")), False),
+        (grants(granted("WRITE")), False),
         (MISSING, False),
         (failure("003001", "Insufficient privileges"), False),
     ],
@@ -204,6 +208,12 @@ def test_values_that_are_no_text_become_text(server):
     assert vendor(server).value(SHOW) == "7"
 
 
+@pytest.mark.parametrize("code", ["391907", "391909", ""])
+def test_an_answer_with_another_code_is_whole(server, code):
+    server.answers[POST] = result({"A": "1"}, code=code)
+    assert vendor(server).run(SHOW) == [{"a": "1"}]
+
+
 def test_an_answer_without_a_handle_is_named(server):
     server.answers[POST] = (202, {})
     with pytest.raises(Transient, match="SNF-UNEXPECTED  SHOW ROLES: an answer without a statement handle"):
@@ -277,6 +287,15 @@ def test_a_second_user_of_the_account_knows_the_difference_of_the_clocks(server)
     last = claims(server.sent[-1])
     assert (len(server.sent), last["iat"] - int(clock.now)) == (3, 300)
     assert (other.login, other.url) == (Login("myorg-acct", "OTHER", "R"), server.url)
+
+
+@pytest.mark.parametrize("status", [400, 403, 422])
+def test_only_a_token_that_is_refused_is_made_again(server, status):
+    clock = ManualClock()
+    server.answers[POST] = at(clock.now + 300, failure("", "no", status))
+    with pytest.raises(LakeferryError):
+        vendor(server, clock).run(SHOW)
+    assert len(server.sent) == 1
 
 
 @pytest.mark.parametrize("date", ["", "soon"])

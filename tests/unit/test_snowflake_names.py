@@ -111,6 +111,7 @@ def test_a_plain_name_is_in_upper_case_and_not_reserved(name, is_plain):
         ('"a', '"a'),
         ('a"', 'a"'),
         ('!a"', '!a"'),
+        ("!a!", "!a!"),
         ("'a'", "'a'"),
     ],
 )
@@ -158,7 +159,7 @@ def test_an_object_has_the_chosen_or_a_generated_name_and_a_comment(server):
 
 def test_an_object_is_found_by_its_exact_name_whoever_owns_it(server):
     wanted = row(comment="somebody else's")
-    script(server, **{"SHOW ROLES": result(row(OWN.lower()), row(OWN + "X"), wanted, row())})
+    script(server, **{"SHOW ROLES": result(row(OWN.lower()), row(OWN[:-1]), row(OWN + "X"), wanted, row())})
     assert lookup.find_shown(context(server), SHOW, OWN) == wanted
     assert lookup.find_shown(context(server), SHOW, "OTHER") is None
 
@@ -193,12 +194,13 @@ def test_the_id_of_a_managed_object_is_its_name_unless_the_type_has_another(serv
     assert set(sent(server)) == {SHOW.text}
 
 
-def test_a_known_object_that_has_another_name_now_is_an_error(server):
-    others = [row("OTHER", "of somebody"), row("RENAMED", f"sales; {MARK}")]
+@pytest.mark.parametrize("renamed", ["ARCHIVED", "RENAMED"])
+def test_a_known_object_that_has_another_name_now_is_an_error(server, renamed):
+    others = [row("OTHER", "of somebody"), row(renamed, f"sales; {MARK}")]
     script(server, **{SHOW.text: result(columns=("name",)), "SHOW ROLES LIKE '%'": result(*others)})
     assert lookup.find_ids(context(server), SHOW, OWN, None) == []
     assert sent(server) == [SHOW.text]
-    message = f"SNF-RENAMED  {OWN} was renamed to RENAMED, whose comment holds `{MARK}`"
+    message = f"SNF-RENAMED  {OWN} was renamed to {renamed}, whose comment holds `{MARK}`"
     with pytest.raises(LakeferryError, match=message):
         lookup.find_ids(context(server), SHOW, OWN, OWN)
     assert sent(server)[-1] == "SHOW ROLES LIKE '%'"

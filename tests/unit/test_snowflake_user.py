@@ -88,8 +88,9 @@ def test_a_repeated_create_finds_its_pair(server):
     assert len(set(written(server))) == 1
 
 
-def test_a_pair_of_another_user_is_not_taken_over(server):
-    held_context = context(script(server), reader=held(name="OTHER"))
+@pytest.mark.parametrize("other", ["ANNA", "OTHER"])
+def test_a_pair_of_another_user_is_not_taken_over(server, other):
+    held_context = context(script(server), reader=held(name=other))
     user.create(held_context, spec(user, **GIVEN))
     assert kept(held_context)["user"] == OWN
     assert kept(held_context)["fingerprint"] != pair().fingerprint
@@ -128,9 +129,10 @@ def test_a_key_that_isn_t_known_yet_is_waited_for(server):
         user.is_ready(context(server, reader=held()), spec(user, **GIVEN), OWN)
 
 
-def test_a_login_with_a_foreign_key_does_not_count(server):
-    there(server, SELECT=value("OTHER"))
-    with pytest.raises(InProgress, match="logs in as 'OTHER'"):
+@pytest.mark.parametrize("other", ["ANNA", "OTHER", ""])
+def test_a_login_with_a_foreign_key_does_not_count(server, other):
+    there(server, SELECT=value(other))
+    with pytest.raises(InProgress, match=f"logs in as '{other}'"):
         user.is_ready(context(server, reader=held()), spec(user, **GIVEN), OWN)
 
 

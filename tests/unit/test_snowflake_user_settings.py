@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from lambdas.shared.errors import InProgress, ResourceMissing
+from lambdas.shared.redaction import Secret
+from lambdas.snowflake import keypair
 from lambdas.snowflake.resources import user
 from tests.support.snowflake_context import (
     OWN,
@@ -55,7 +59,7 @@ def test_a_network_policy_is_set_again_and_unset_where_it_was_removed(server, be
 
 
 def test_all_that_differs_is_set_in_one_statement(server):
-    there(server, **{"DESC USER": described(**dict.fromkeys(AS_WANTED, "other"))})
+    there(server, **{"DESC USER": described(**dict.fromkeys(AS_WANTED, "zzz"))})
     user.update(context(server, reader=held()), spec(user, **GIVEN, network_policy="P"), OWN)
     assert written(server) == [f'ALTER USER "{OWN}" SET {SETTINGS} NETWORK_POLICY="P"']
 
@@ -114,6 +118,15 @@ def test_a_secret_that_is_as_it_should_be_is_not_written(server):
     user.update(held_context, spec(user, **GIVEN), OWN)
     user.create(held_context, spec(user, **GIVEN))
     assert held_context.secrets.client.tokens == set()
+
+
+def test_a_secret_of_the_user_without_a_key_gets_one(server):
+    fields = {name: text for name, text in json.loads(held()).items() if name != "privateKey"}
+    held_context = context(script(server), reader=json.dumps(fields))
+    user.create(held_context, spec(user, **GIVEN))
+    made = keypair.load(Secret(kept(held_context)["privateKey"]))
+    assert kept(held_context)["fingerprint"] == made.fingerprint != fields["fingerprint"]
+    assert f"RSA_PUBLIC_KEY='{made.public}'" in written(server)[0]
 
 
 def test_the_same_key_is_written_again_at_another_time(server):
