@@ -151,6 +151,8 @@ def test_a_loopback_address_is_a_number(url, is_one):
         ("https://", "https://None has no host, or holds credentials"),
         ("http://host.example", "http://host.example is not https"),
         ("ftp://127.0.0.1", "ftp://127.0.0.1 is not https"),
+        ("ws://127.0.0.1", "ws://127.0.0.1 is not https"),
+        ("ws://host.example", "ws://host.example is not https"),
         ("https://host.example", None),
         ("https://127.0.0.1", None),
         ("http://127.0.0.1:80", None),
@@ -209,6 +211,7 @@ def test_headers_of_an_answer_are_found_in_any_case(server, clock):
         (200, b" \n", None),
         (404, b"", None),
         (302, b'{"a": 1}', {"a": 1}),
+        (200, b'\n{"a": 1}', {"a": 1}),
     ],
 )
 def test_the_body_of_an_answer(server, clock, status, body, read):
@@ -246,6 +249,20 @@ def test_a_body_ends_with_the_call_or_with_the_invocation(server, clock, seconds
     limits = Timeouts(1, 1, total)
     with pytest.raises(ResponseLost, match="took too long"):
         open_session(clock, seconds, timeouts=limits).call("POST", f"{server.url}/it")
+
+
+@pytest.mark.parametrize(("seconds", "is_read"), [(59, True), (60, False)])
+def test_a_call_takes_less_than_a_minute(server, clock, seconds, is_read):
+    def a_second():
+        clock.now += 1
+
+    server.answers[POST] = dripping(b" " * seconds, a_second)
+    session = open_session(clock, 100, timeouts=None)
+    if is_read:
+        assert session.call("POST", f"{server.url}/it").body is None
+        return
+    with pytest.raises(ResponseLost, match="took too long"):
+        session.call("POST", f"{server.url}/it")
 
 
 # --- timeouts and failures

@@ -153,6 +153,12 @@ def test_a_short_secret_may_be_a_part_of_words():
     assert (bool(long), bool(short), bool(Secret(""))) == (True, True, False)
 
 
+def test_a_secret_inside_another_is_removed_after_it():
+    secrets_of_a_test = [Secret("zzz-inner-secret"), Secret("aaa-zzz-inner-secret-bbb")]
+    text = " ".join(secret.reveal() for secret in secrets_of_a_test)
+    assert redact(text) == "‹secret› ‹secret›"
+
+
 def test_a_secret_that_may_be_shown_is_not_removed():
     shown = Secret("may-be-shown", redacted=False)
     assert redact("may-be-shown") == "may-be-shown"
@@ -250,6 +256,7 @@ def test_properties_of_the_lifecycle_are_no_mistakes(name):
     [
         ({"colour": "red"}, ("colour", "no such property")),
         ({"nam": "red"}, ("nam", "no such property; did you mean name?")),
+        ({"lavels": "red"}, ("lavels", "no such property; did you mean labels?")),
         ({"size": "1.5"}, ("size", "'1.5' is not a whole number")),
         ({"size": None}, ("size", "None is not a whole number")),
         ({"open": "yes"}, ("open", "'yes' is neither true nor false")),
