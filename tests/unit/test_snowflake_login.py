@@ -287,6 +287,10 @@ def test_a_second_user_of_the_account_knows_the_difference_of_the_clocks(server)
     last = claims(server.sent[-1])
     assert (len(server.sent), last["iat"] - int(clock.now)) == (3, 300)
     assert (other.login, other.url) == (Login("myorg-acct", "OTHER", "R"), server.url)
+    server.answers[POST] = at(clock.now + 300)
+    with pytest.raises(Denied, match=r"Snowflake's clock is \+300 s from the function's"):
+        other.run(SHOW)
+    assert len(server.sent) == 4, "a token of the right time is not made again"
 
 
 @pytest.mark.parametrize("status", [400, 403, 422])
