@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import ssl
 
 import pytest
@@ -219,7 +220,12 @@ def test_the_body_of_an_answer(server, clock, status, body, read):
     assert call(server, clock, "POST").body == read
 
 
-@pytest.mark.parametrize("body", [b"<html>", b"\xff", b"\x1f\x8bcut off", b"{"])
+PACKED = gzip.compress(b'{"a": 1}')
+
+
+@pytest.mark.parametrize(
+    "body", [b"<html>", b"\xff", b"{", b"\x1f\x8bno gzip at all", PACKED[:-4], PACKED[:10] + b"\xff" * 20]
+)
 @pytest.mark.parametrize("status", [200, 302])
 def test_a_success_must_be_json(server, clock, status, body):
     server.answers[POST] = (status, body)
