@@ -27,7 +27,8 @@ from tests.support.snowflake_users import AS_WANTED, GIVEN, SETTINGS, described,
 
 def test_a_user_has_the_chosen_name_and_is_found_and_dropped_by_it(server):
     chosen = spec(user, secret="reader", name="sales_reader")
-    assert user.create(context(script(server)), chosen) == "SALES_READER"
+    creating = context(script(server), reader=held(name="SALES_READER"))
+    assert user.create(creating, chosen) == "SALES_READER"
     assert written(server)[0].startswith('CREATE USER "SALES_READER" TYPE=SERVICE')
     script(server, **{"SHOW USERS LIKE 'SALES_READER'": result(row("SALES_READER"))})
     for deleting in (False, True):
