@@ -284,7 +284,7 @@ def test_mistakes_are_sorted_by_name_whatever_their_kind():
 
 
 def test_values_are_read_at_any_depth():
-    given = {"name": True, "open": "FALSE", "things": ["a", 1, False], "labels": {1: "2"}, "level": "2"}
+    given = {"name": True, "open": "FALSE", "things": ["Aa", 1, False], "labels": {1: "2"}, "level": "2"}
     assert parse(Box, given, strict=True) == Box(
-        name="true", open=False, things=["a", "1", "false"], labels={"1": 2}, level=2
+        name="true", open=False, things=["Aa", "1", "false"], labels={"1": 2}, level=2
     )
