@@ -229,6 +229,19 @@ def test_the_key_before_is_not_used_again_where_the_secret_s_can_be_set(server):
     assert about(secret.value(CURRENT)) == (OWN, pair(2).fingerprint)
 
 
+@pytest.mark.parametrize("other_slot", ["null", "SHA256:b"])
+def test_a_key_before_that_is_in_no_slot_is_never_used_again(server, other_slot):
+    there(server, **{"DESC USER": described(RSA_PUBLIC_KEY_FP="SHA256:a", RSA_PUBLIC_KEY_2_FP=other_slot)})
+    changed, secret = replaced(server, held(), held(pair(2), name="OTHER"))
+    if other_slot == "null":
+        user.update(changed, spec(user, **GIVEN), OWN)
+        assert about(secret.value(CURRENT))[1] not in (pair().fingerprint, pair(2).fingerprint)
+        return
+    with pytest.raises(Refused, match="SNF-KEY-SLOTS"):
+        user.update(changed, spec(user, **GIVEN), OWN)
+    assert about(secret.value(CURRENT)) == ("OTHER", pair(2).fingerprint)
+
+
 @pytest.mark.parametrize("before", ["[1]", "canary", "{}", '{"privateKey": "canary"}'])
 def test_a_value_before_without_a_key_counts_as_none(server, before):
     there(server, **{"DESC USER": described(RSA_PUBLIC_KEY_2_FP="null")})
