@@ -8,7 +8,6 @@ replaced, and may overwrite those.
 from __future__ import annotations
 
 import base64
-import binascii
 import hashlib
 from collections.abc import Mapping
 from functools import cached_property
@@ -95,7 +94,7 @@ def load(text: Secret, passphrase: Secret | None = None) -> KeyPair:
         # The library's validation tests the primes, which takes 150 ms of CPU time, or seconds in a small
         # Lambda function.
         key = read(content, password, unsafe_skip_rsa_key_validation=True)
-    except (ValueError, TypeError, UnsupportedAlgorithm, binascii.Error):
+    except (ValueError, TypeError, UnsupportedAlgorithm):
         raise UnusableKey("it is not a PKCS#8 private key, or its passphrase is wrong") from None
     if not isinstance(key, rsa.RSAPrivateKey):
         raise UnusableKey("it is not an RSA key")

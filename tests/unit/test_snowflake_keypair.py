@@ -253,3 +253,13 @@ def test_a_key_may_end_with_a_byte_that_is_a_blank_in_text():
         content = ec.generate_private_key(ec.SECP256R1()).private_bytes(*form)
     with pytest.raises(UnusableKey, match="it is not an RSA key"):
         keypair.load(Secret(base64.b64encode(content).decode()))
+
+
+def test_a_key_for_an_algorithm_that_nobody_knows_is_refused():
+    form = (serialization.Encoding.DER, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
+    content = ec.generate_private_key(ec.SECP256R1()).private_bytes(*form)
+    known, unknown = bytes.fromhex("2a8648ce3d0201"), bytes.fromhex("2a8648ce3d027f")
+    assert known in content
+    written = base64.b64encode(content.replace(known, unknown)).decode()
+    with pytest.raises(UnusableKey, match="it is not a PKCS#8 private key"):
+        keypair.load(Secret(written))
