@@ -10,11 +10,16 @@ import pytest
 from botocore.exceptions import ClientError
 
 from lambdas.shared import secrets
+from lambdas.shared.clock import Deadline
 from lambdas.shared.errors import BadProperties, Denied, NotFound, Transient
+from lambdas.shared.http import Response, RetryPolicy, Session
+from lambdas.shared.link_tokens import KeyRing, Link
 from lambdas.shared.properties import Properties, declared, parse, prop, properties
 from lambdas.shared.redaction import SHOWN, ApiKey, Secret, invocation, redact
 from lambdas.shared.secrets import SecretStore, is_secret
-from tests.support.resource_environment import MemorySecrets
+from lambdas.snowflake import sql
+from tests.support.resource_environment import ManualClock, MemorySecrets
+from tests.support.snowflake_context import pair
 
 # --- secrets
 
@@ -288,3 +293,27 @@ def test_values_are_read_at_any_depth():
     assert parse(Box, given, strict=True) == Box(
         name="true", open=False, things=["Aa", "1", "false"], labels={"1": 2}, level=2
     )
+
+
+# --- arguments
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: Secret("x", False),
+        lambda: prop("What it is called.", "a"),
+        lambda: parse(Box, {"name": "a"}, True),
+        lambda: SecretStore(MemorySecrets(it=None)).write("it", {}, "1"),
+        lambda: Session(Deadline(ManualClock(), 0), None),
+        lambda: Session(Deadline(ManualClock(), 0)).call("GET", "https://127.0.0.1", None),
+        lambda: RetryPolicy().run(lambda: Response(200, {}, None), True, Deadline(ManualClock(), 0)),
+        lambda: KeyRing("a", Secret("k" * 32)).sign(Link("e", "w", 1, "r"), 0, 1),
+        lambda: KeyRing("a", Secret("k" * 32)).verify("a.b.c", 0),
+        lambda: sql.word("A", ("A",)),
+        lambda: pair().token("A", "U", 0, 60),
+    ],
+)
+def test_arguments_that_are_easily_confused_are_given_by_name(call):
+    with pytest.raises(TypeError, match="positional argument"):
+        call()
