@@ -4,7 +4,7 @@ BOOTSTRAP = $(if $(PYTHON),$(PYTHON) -m lakeferry.local.bootstrap,$(error Python
 BIN := .venv/bin
 STAGE ?= dev
 LAMBDA_PYTHON ?= 3.14
-FUNCTION_TESTS := $(addprefix tests/unit/,test_core_*.py test_confluent_*.py test_resources_*.py test_rotation_*.py test_cleanup.py test_watch.py test_notification_*.py $(addsuffix .py,$(addprefix test_snowflake_,base_kinds client grant keypair sql tables trust user)))
+FUNCTION_TESTS := $(addprefix tests/unit/,test_core_*.py test_confluent_*.py test_resources_*.py test_rotation_*.py test_cleanup.py test_watch.py test_notification_*.py $(addsuffix .py,$(addprefix test_snowflake_,base_kinds client grant keypair login names sql tables trust user user_settings)))
 STORAGE_TESTS := tests/faults $(addprefix tests/unit/test_,cleanup.py exporting.py multipart.py publish.py)
 FUNCTION_TEST_PACKAGES := authlib boto3 hypothesis pyarrow pyspark pytest pytest-timeout sqlglot
 

@@ -23,18 +23,23 @@ _MAILS: Final = (
     "unit/test_notification_post unit/test_notification_handler unit/test_notification_recipients "
     "unit/test_mails_over_ses unit/test_announcements"
 )
-_LINKS: Final = "unit/test_link_tokens unit/test_link_opening unit/test_link_handler"
+_LINKS: Final = (
+    "unit/test_link_token_limits unit/test_link_tokens unit/test_link_opening unit/test_link_handler"
+)
 _REPORT: Final = (
     "unit/test_report unit/test_report_text unit/test_charts unit/test_wording unit/test_report_safety"
 )
 _CONFLUENT: Final = (
+    "unit/test_confluent_lookup unit/test_confluent_keys unit/test_confluent_organization "
     "unit/test_confluent_client unit/test_confluent_api_key unit/test_confluent_resources "
     "unit/test_confluent_tableflow_types unit/test_confluent_flink_statement unit/test_confluent_shape"
 )
 _SNOWFLAKE: Final = (
-    "unit/test_snowflake_sql unit/test_snowflake_client unit/test_snowflake_keypair "
-    "unit/test_snowflake_base_kinds unit/test_snowflake_grant unit/test_snowflake_tables "
-    "unit/test_snowflake_trust unit/test_snowflake_user"
+    "unit/test_snowflake_names unit/test_snowflake_login unit/test_snowflake_client "
+    "unit/test_snowflake_keypair unit/test_snowflake_base_kinds unit/test_snowflake_grant "
+    "unit/test_snowflake_tables unit/test_snowflake_trust unit/test_snowflake_user "
+    "unit/test_snowflake_user_settings unit/test_snowflake_view "
+    "unit/test_snowflake_sql"
 )
 _JOB: Final = "spark/test_windows_of_time spark/test_values spark/test_events spark/test_aggregates"
 _KILL: Final = "faults/test_kill faults/test_races faults/test_storage"
@@ -112,7 +117,7 @@ SELECTIONS: Final[Mapping[str, tuple[str, str]]] = {
     "glue_jobs/delivery/report/values.py": (_REPORT, ""),
     "glue_jobs/delivery/report/wording.py": (_REPORT, ""),
     "lambdas/confluent/client.py": (_CONFLUENT, "vendors/test_first_deployment"),
-    "lambdas/confluent/errors.py": (_CONFLUENT, "vendors/test_first_deployment"),
+    "lambdas/confluent/errors.py": (f"unit/test_errors {_CONFLUENT}", "vendors/test_first_deployment"),
     "lambdas/confluent/key_services.py": (_CONFLUENT, "vendors/test_rotation_confluent"),
     "lambdas/custom_resources/cleanup.py": ("unit/test_cleanup", ""),
     "lambdas/custom_resources/provider.py": (
@@ -145,13 +150,16 @@ SELECTIONS: Final[Mapping[str, tuple[str, str]]] = {
     "lambdas/rotation/steps.py": (_ROTATION, _ROTATION_LONG),
     "lambdas/rotation/versions.py": (_ROTATION, _ROTATION_LONG),
     "lambdas/shared/link_tokens.py": (_LINKS, ""),
-    "lambdas/shared/http.py": ("unit/test_core_http unit/test_core_tls", f"{_CONFLUENT} vendors/test_wire"),
-    "lambdas/shared/properties.py": ("unit/test_core_properties", "infra/test_kinds"),
-    "lambdas/shared/redaction.py": ("unit/test_core_redaction", ""),
-    "lambdas/shared/secrets.py": ("unit/test_core_stores", ""),
+    "lambdas/shared/http.py": (
+        "unit/test_core_http_limits unit/test_core_http unit/test_core_tls",
+        f"{_CONFLUENT} vendors/test_wire",
+    ),
+    "lambdas/shared/properties.py": ("unit/test_core_limits unit/test_core_properties", "infra/test_kinds"),
+    "lambdas/shared/redaction.py": ("unit/test_core_limits unit/test_core_redaction", ""),
+    "lambdas/shared/secrets.py": ("unit/test_core_limits unit/test_core_stores", ""),
     "lambdas/snowflake/client.py": (_SNOWFLAKE, ""),
     "lambdas/snowflake/keypair.py": ("unit/test_snowflake_keypair", _SNOWFLAKE),
-    "lambdas/snowflake/sql.py": ("unit/test_snowflake_sql", _SNOWFLAKE),
+    "lambdas/snowflake/sql.py": ("unit/test_snowflake_names unit/test_snowflake_sql", _SNOWFLAKE),
     "config/deployments/lineage.py": ("unit/test_lineage", "unit/test_deployment_file"),
     "config/deployments/ownership_rules.py": ("unit/test_deployment_file", ""),
     "config/deployments/source_rules.py": ("unit/test_deployment_file", ""),
@@ -186,14 +194,17 @@ SELECTIONS: Final[Mapping[str, tuple[str, str]]] = {
     "glue_jobs/delivery/report/lines.py": (_REPORT, ""),
     "glue_jobs/delivery/report/scales.py": (_REPORT, ""),
     "lambdas/confluent/lookup.py": (_CONFLUENT, "vendors/test_ownership"),
-    "lambdas/confluent/sight.py": ("unit/test_confluent_sight", "vendors/test_hidden_objects"),
+    "lambdas/confluent/sight.py": (
+        "unit/test_confluent_sight unit/test_confluent_organization",
+        "vendors/test_hidden_objects",
+    ),
     "lambdas/confluent/resources/acl.py": (_CONFLUENT, "vendors/test_first_deployment"),
     "lambdas/confluent/resources/api_key.py": (_CONFLUENT, "vendors/test_first_deployment"),
     "lambdas/confluent/resources/topic.py": (_CONFLUENT, "vendors/test_ownership"),
     "lambdas/confluent/services/base.py": (_CONFLUENT, "vendors/test_rotation_confluent"),
     "lambdas/shared/settings.py": (
+        "unit/test_function_settings",
         "unit/test_resources_handler unit/test_rotation_handler unit/test_watch",
-        "",
     ),
     "lambdas/snowflake/lookup.py": (_SNOWFLAKE, "vendors/test_hidden_snowflake_objects"),
     "lambdas/snowflake/resources/grant.py": (_SNOWFLAKE, ""),

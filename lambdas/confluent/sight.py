@@ -81,7 +81,7 @@ class Sight:
         if not isinstance(metadata, dict):
             return EFFECTIVE_AFTER
         try:
-            created = datetime.fromisoformat(str(metadata.get("created_at") or ""))
+            created = datetime.fromisoformat(str(metadata.get("created_at")))
             return self.clock.time() - created.timestamp()
         except ValueError:
             return EFFECTIVE_AFTER

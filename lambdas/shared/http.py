@@ -260,9 +260,9 @@ class Session:
         call = f"{sent.method} {sent.url!s}"
         try:
             request = self._requests.prepare_request(sent)
-            response = self._requests.send(
-                request, timeout=timeout, allow_redirects=False, **self._read_settings(str(request.url))
-            )
+            settings = self._read_settings(str(request.url))
+            settings["stream"] = True  # the body is read in pieces, which are counted
+            response = self._requests.send(request, timeout=timeout, allow_redirects=False, **settings)
         except requests.RequestException as error:
             raise _translate_error(error, call, self._proxies.get("https", "of HTTPS_PROXY")) from None
         except OSError:  # raised by requests if the CA certificates' file is missing
@@ -282,11 +282,11 @@ class Session:
         A loopback address gets none: it may be plain HTTP, which a proxy must not see.
         """
         if is_loopback(url):
-            return {"stream": True, "proxies": {}, "verify": True}
+            return {"proxies": {}, "verify": True}
         if not self._trust_environment:
-            return {"stream": True, "proxies": self._proxies, "verify": True}
+            return {"proxies": self._proxies, "verify": True}
         with requests.Session() as reader:
-            return dict(reader.merge_environment_settings(url, {}, True, None, None))
+            return dict(reader.merge_environment_settings(url, {}, None, None, None))
 
     def _read_body(self, response: requests.Response, end: Deadline, call: str) -> Any:
         try:

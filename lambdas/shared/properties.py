@@ -97,7 +97,7 @@ def parse(cls: type[T], given: Mapping[str, Any], *, strict: bool) -> T:
     problems: list[tuple[str, str]] = []
     values: dict[str, Any] = {}
     for name in given.keys() - fields.keys() - RESERVED if strict else ():
-        close = difflib.get_close_matches(name, list(fields), n=1)
+        close = difflib.get_close_matches(name, list(fields))
         problems.append((name, "no such property" + (f"; did you mean {close[0]}?" if close else "")))
     for name, field in fields.items():
         if name in given:

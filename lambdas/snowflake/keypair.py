@@ -8,7 +8,6 @@ replaced, and may overwrite those.
 from __future__ import annotations
 
 import base64
-import binascii
 import hashlib
 from collections.abc import Mapping
 from functools import cached_property
@@ -35,7 +34,7 @@ class UnusableKey(ValueError):
     """A private key can't be used. The message contains no part of the key."""
 
 
-@attrs.define(slots=False, eq=False, repr=False)
+@attrs.define(eq=False, repr=False)
 class KeyPair:
     """An RSA key pair. `private_pem` is PKCS#8, without a passphrase."""
 
@@ -84,7 +83,7 @@ def make() -> KeyPair:
 
 def load(text: Secret, passphrase: Secret | None = None) -> KeyPair:
     """Load a PKCS#8 key: PEM, PEM without its first and last line, or Base64 of PEM. Raises UnusableKey."""
-    password = passphrase.reveal().encode() if passphrase and passphrase.reveal() else None
+    password = passphrase.reveal().encode() if passphrase else None
     try:
         content = _decode_content(text.reveal())
         read = (
@@ -95,7 +94,7 @@ def load(text: Secret, passphrase: Secret | None = None) -> KeyPair:
         # The library's validation tests the primes, which takes 150 ms of CPU time, or seconds in a small
         # Lambda function.
         key = read(content, password, unsafe_skip_rsa_key_validation=True)
-    except (ValueError, TypeError, UnsupportedAlgorithm, binascii.Error):
+    except (ValueError, TypeError, UnsupportedAlgorithm):
         raise UnusableKey("it is not a PKCS#8 private key, or its passphrase is wrong") from None
     if not isinstance(key, rsa.RSAPrivateKey):
         raise UnusableKey("it is not an RSA key")

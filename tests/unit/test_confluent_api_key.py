@@ -124,7 +124,8 @@ def test_a_client_can_connect_from_the_secret_alone(server):
 
 
 def test_a_key_whose_secret_was_lost_is_deleted_and_replaced(server):
-    making(server, listed("LOST"), listed("ROTATED", f"{NAME}/token"), listed("OTHER", f"{NAME}-other"))
+    others = (listed("ROTATED", f"{NAME}/token"), listed("OTHER", f"{NAME}-other"), listed("HAND", "by hand"))
+    making(server, listed("LOST"), *others)
     server.answers[f"DELETE {KEYS}/LOST"] = (204, None)
     ctx = context(server, filled=None)
     assert api_key.find_existing(ctx, key_spec(), None) == []

@@ -82,7 +82,10 @@ def test_a_long_message_is_truncated():
         (409, Conflict, "CFL-CONFLICT"),
         (422, Refused, "CFL-INVALID"),
         (429, RateLimited, "CFL-RATE"),
+        (451, Refused, "CFL-UNEXPECTED"),
+        (499, Refused, "CFL-UNEXPECTED"),
         (500, Transient, "CFL-UNAVAILABLE"),
+        (502, Transient, "CFL-UNAVAILABLE"),
         (503, Transient, "CFL-UNAVAILABLE"),
         (501, Refused, "CFL-UNEXPECTED"),
         (302, Refused, "CFL-UNEXPECTED"),
@@ -354,9 +357,9 @@ def test_the_catalog_s_address_is_the_vendor_s_documented_one_unless_set(server)
     )
     key = ApiKey("k", Secret("s"))
     set_by_hand = Confluent(
-        cloud(server).cloud.session, cloud(server).clock, key, server.url, "http://127.0.0.1:7/"
+        cloud(server).cloud.session, cloud(server).clock, key, server.url, "http://127.0.0.1:7/x/"
     )
-    assert set_by_hand.catalog_url("eu-west-1", ENV) == f"http://127.0.0.1:7{place}"
+    assert set_by_hand.catalog_url("eu-west-1", ENV) == f"http://127.0.0.1:7/x{place}"
 
 
 @pytest.mark.parametrize(

@@ -66,7 +66,7 @@ def test_a_get_is_repeated_after_a_failure_of_the_server(server, clock, status):
     assert clock.slept == [0.5, 1.0]
 
 
-@pytest.mark.parametrize("status", [400, 401, 403, 404, 409, 422, 501])
+@pytest.mark.parametrize("status", [400, 401, 403, 404, 409, 422, 499, 501])
 def test_permanent_errors_are_not_retried(server, clock, status):
     server.answers[GET] = (status, {})
     assert call(server, clock).status == status

@@ -6,6 +6,7 @@ import pytest
 
 from lambdas import contract
 from lambdas.shared.errors import BadProperties, Denied, NotFound, ResourceMissing
+from lambdas.snowflake import sql
 from lambdas.snowflake.resources import grant
 from tests.support.snowflake_context import DONE, MISSING, context, result, row, script, sent, spec, written
 
@@ -164,8 +165,9 @@ def test_a_linked_database_s_schemas_but_snowflake_s_own(server):
 MANAGE_GRANTS = {"privilege": "MANAGE GRANTS", "granted_on": "ACCOUNT", "name": "ACCT"}
 
 
-def test_a_grant_is_gone_with_its_role_and_only_then(server):
-    wanted = to_role("WAREHOUSE", "W")
+@pytest.mark.parametrize("on", ["DATABASE", "WAREHOUSE"])
+def test_a_grant_is_gone_with_its_role_and_only_then(server, on):
+    wanted = to_role(on, "W")
     sees_all = {"SHOW GRANTS": MISSING, 'SHOW GRANTS TO ROLE "DEPLOYER"': result(MANAGE_GRANTS)}
     script(server, **sees_all)
     assert grant.find_existing(context(server, deleting=True), wanted, "x") == []
@@ -211,3 +213,161 @@ def test_the_least_privileges_are_ones_that_can_be_granted():
     for privilege in contract.SNOWFLAKE_GRANTS:
         assert privilege.privilege in grant.ON[privilege.on]
     assert {privilege.role for privilege in contract.SNOWFLAKE_GRANTS} == set(contract.SNOWFLAKE_ROLES)
+
+
+@pytest.mark.parametrize(
+    ("given", "object_id"),
+    [
+        (
+            {"on": "SCHEMA", "name": 'sales."a-b"', "privilege": "MONITOR", "to_role": "r"},
+            'MONITOR ON SCHEMA SALES."a-b" TO ROLE R',
+        ),
+        ({"on": "ROLE", "name": "r", "to_user": '"a b"'}, "USAGE ON ROLE R TO USER a b"),
+        ({"on": "ROLE", "name": "r", "to_role": "s"}, "USAGE ON ROLE R TO ROLE S"),
+    ],
+)
+def test_the_id_of_a_grant_names_all_of_it(server, given, object_id):
+    wanted = spec(grant, **given)
+    assert grant.create(context(script(server)), wanted) == object_id
+    with pytest.raises(ResourceMissing, match=f"LF-VANISHED  {object_id} is not granted"):
+        grant.is_ready(context(script(server)), wanted, object_id)
+
+
+@pytest.mark.parametrize("privilege", ["USAGE", "MONITOR", "WRITE"])
+@pytest.mark.parametrize(
+    ("granted", "counts"),
+    [
+        (("SCHEMA", "SALES.PUBLIC"), True),
+        (("SCHEMA", '"SALES"."PUBLIC"'), True),
+        (("SCHEMA", "SALES"), False),
+        (("SCHEMA", "SALES.PUBLIC.X"), False),
+        (("SCHEMA", "PUBLIC.SALES"), False),
+        (("SCHEMA", None), False),
+        (("DATABASE", "SALES.PUBLIC"), False),
+        ((None, "SALES.PUBLIC"), False),
+    ],
+)
+def test_a_grant_is_recognized_by_privilege_type_and_name(privilege, granted, counts):
+    rows = [{name: text or "" for name, text in shown("USAGE", *granted).items()}]
+    found = grant.is_granted(rows, privilege, "SCHEMA", ("SALES", "PUBLIC"))
+    assert found is (counts and privilege == "USAGE")
+    assert not grant.is_granted([{}], privilege, "SCHEMA", ("SALES", "PUBLIC"))
+    assert not grant.is_granted([], privilege, "SCHEMA", ("SALES", "PUBLIC"))
+
+
+@pytest.mark.parametrize(
+    ("changed", "counts"),
+    [
+        ({}, True),
+        ({"grant_on": "TABLE", "name": "SALES.PUBLIC.<TABLE>"}, True),
+        ({"name": '"SALES".PUBLIC.<ICEBERG_TABLE>'}, True),
+        ({"privilege": "INSERT"}, False),
+        ({"privilege": "UPDATE"}, False),
+        ({"name": "SALES.QUX.<ICEBERG_TABLE>"}, False),
+        ({"grant_on": "VIEW"}, False),
+        ({"name": "SALES.<ICEBERG_TABLE>"}, False),
+        ({"name": "SALES.PUBLIC"}, False),
+    ],
+)
+def test_a_grant_on_future_tables_is_recognized(changed, counts):
+    group = ("SELECT", "ICEBERG TABLES IN SCHEMA", ("SALES", "PUBLIC"))
+    assert grant.is_granted_in_future([COMING | changed], *group) is counts
+    assert not grant.is_granted_in_future([], *group)
+
+
+@pytest.mark.parametrize(
+    ("on", "member", "names"),
+    [
+        ("ICEBERG TABLES IN SCHEMA", "ICEBERG TABLE", ("SALES", "PUBLIC", "T")),
+        ("ICEBERG TABLES IN DATABASE", "ICEBERG TABLE", ("SALES", "PUBLIC", "T")),
+        ("VIEWS IN SCHEMA", "VIEW", ("SALES", "PUBLIC", "T")),
+        ("SCHEMAS IN DATABASE", "SCHEMA", ("D", "T")),
+    ],
+)
+def test_the_members_of_each_group(on, member, names):
+    assert (grant.is_group(on), grant.is_group(member)) == (True, False)
+    assert grant.find_member_type(on) == member
+    own = {"database_name": "SALES", "schema_name": "PUBLIC", "name": "INFORMATION_SCHEMA"}
+    skipped = [] if member == "SCHEMA" else [("SALES", "PUBLIC", "INFORMATION_SCHEMA")]
+    assert grant.group_members(on, "D", [TABLE, own]) == [names, *skipped]
+    assert grant.group_members(on, "D", []) == []
+
+
+DATABASE_GROUPS = {
+    "SCHEMAS IN DATABASE": ("SHOW SCHEMAS IN DATABASE", "USAGE", ("SCHEMA", "D.T")),
+    "ICEBERG TABLES IN DATABASE": ("SHOW ICEBERG TABLES IN DATABASE", "SELECT", ("TABLE", "SALES.PUBLIC.T")),
+}
+
+
+@pytest.mark.parametrize("on", DATABASE_GROUPS)
+def test_a_group_in_a_database_has_no_future_members(server, on):
+    show, privilege, member = DATABASE_GROUPS[on]
+    wanted = to_role(on, "D", privilege)
+    words = f'{privilege} ON ALL {on} "D"'
+    script(server, **{show: result(TABLE)})
+    assert grant.create(context(server), wanted) == f"{privilege} ON {on} D TO ROLE READER"
+    grant.delete(context(server, deleting=True), wanted, "x")
+    assert written(server) == [f'GRANT {words} TO ROLE "READER"', f'REVOKE {words} FROM ROLE "READER"']
+    assert f'{show} "D"' in sent(server)
+    assert not any("FUTURE" in statement for statement in sent(server))
+    for deleting in (False, True):
+        held = context(script(server, **{show: result(TABLE)}), deleting=deleting)
+        assert grant.find_existing(held, wanted, None) == []
+        script(server, **{show: result(TABLE), "SHOW GRANTS": result(shown(privilege, *member))})
+        assert grant.find_existing(held, wanted, None) == [f"{privilege} ON {on} D TO ROLE READER"]
+
+
+def test_a_group_without_members_needs_no_list_of_grants(server):
+    wanted = to_role("SCHEMAS IN DATABASE", "D")
+    script(server, **{"SHOW SCHEMAS": result(columns=("name",))})
+    grant.create(context(server), wanted)
+    assert sent(server) == ['SHOW SCHEMAS IN DATABASE "D"']
+
+
+def test_all_members_of_a_group_must_have_the_grant_and_one_is_enough_to_delete(server):
+    wanted = to_role("SCHEMAS IN DATABASE", "D")
+    members = result({"name": "A"}, {"name": "B"})
+    script(server, **{"SHOW SCHEMAS": members, "SHOW GRANTS": result(shown("USAGE", "SCHEMA", "D.A"))})
+    grant.create(context(server), wanted)
+    assert written(server) == ['GRANT USAGE ON ALL SCHEMAS IN DATABASE "D" TO ROLE "READER"']
+    assert len(grant.find_existing(context(server, deleting=True), wanted, None)) == 1
+
+
+def test_a_revoke_of_each_half_is_tried_although_the_other_is_gone(server):
+    script(server, REVOKE=[MISSING, DONE])
+    grant.delete(context(server, deleting=True), TABLES, "x")
+    assert [statement.split()[3] for statement in written(server)] == ["FUTURE", "ALL"]
+
+
+@pytest.mark.parametrize("grantee", ["to_role", "to_user"])
+def test_a_membership_is_gone_with_the_role_that_is_granted(server, grantee):
+    wanted = spec(grant, on="ROLE", name="lent", **{grantee: "somebody"})
+    sees_all = {
+        "SHOW GRANTS OF ROLE": MISSING,
+        'SHOW GRANTS TO ROLE "DEPLOYER"': result(MANAGE_GRANTS),
+        "SHOW ROLES LIKE 'SOMEBODY'": result(row("SOMEBODY", "")),
+    }
+    script(server, **sees_all)
+    assert grant.find_existing(context(server, deleting=True), wanted, "x") == []
+    assert sent(server)[-1] == "SHOW ROLES LIKE 'LENT'"
+    script(server, **sees_all, **{"SHOW ROLES LIKE 'LENT'": result(row("LENT", ""))})
+    with pytest.raises(NotFound):
+        grant.find_existing(context(server, deleting=True), wanted, "x")
+
+
+def test_only_a_known_group_is_granted_on():
+    path = sql.path(["D"])
+    statement = grant.on_group("SELECT", "ALL", "ICEBERG TABLES IN DATABASE", path)
+    assert statement.text == 'SELECT ON ALL ICEBERG TABLES IN DATABASE "D"'
+    wrong = [
+        ("OWNERSHIP", "ALL", "VIEWS IN SCHEMA"),
+        ("USAGE", "SOME", "VIEWS IN SCHEMA"),
+        ("USAGE", "ALL", "ROLE"),
+    ]
+    for words in wrong:
+        with pytest.raises(BadProperties):
+            grant.on_group(*words, path)
+
+
+def test_a_grant_is_not_there_only_if_snowflake_shows_so():
+    assert grant.ABSENCE_IS_SHOWN is True

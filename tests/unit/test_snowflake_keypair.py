@@ -171,3 +171,95 @@ def test_a_pair_shows_nothing_of_its_private_half():
     shown = f"{pair()!r} {pair().private_pem} {token} {[pair()]}"
     assert SHOWN in shown
     assert not re.search(r"PRIVATE KEY|eyJ", shown)
+
+
+def test_a_pair_is_itself_and_not_its_value():
+    text = pair().private_pem
+    first, second = keypair.load(text), keypair.load(text)
+    assert len({first, second, first}) == 2
+    assert repr(first).startswith("<lambdas.snowflake.keypair.KeyPair object at")
+
+
+def test_an_empty_passphrase_is_none_at_all(key):
+    assert keypair.load(Secret(pem(key)), Secret("")).public == keypair.load(Secret(pem(key))).public
+
+
+def test_what_is_wrong_with_a_key_is_said():
+    """2047 bits are one too few, and 2048 are enough: the other tests have such a key."""
+    short = rsa.generate_private_key(public_exponent=65537, key_size=2047)
+    with pytest.raises(UnusableKey, match="it has 2047 bits, and Snowflake wants 2048 at least"):
+        keypair.load(Secret(pem(short)))
+    with pytest.raises(UnusableKey, match="it is not a PKCS#8 private key, or its passphrase is wrong"):
+        keypair.load(Secret("no key"))
+
+
+def test_a_key_is_read_from_base64_of_a_text_with_blanks(key):
+    for text in (f"\n {pem(key)}\n", pem(key, form=serialization.PrivateFormat.TraditionalOpenSSL)):
+        written = base64.b64encode(text.encode()).decode()
+        lines = "\n".join(re.findall(".{1,64}", written))
+        assert keypair.load(Secret(f"\n{lines}\n")).public == keypair.load(Secret(pem(key))).public
+
+
+def test_the_public_half_is_the_same_in_each_form():
+    body = "".join(pair().public_pem.splitlines()[1:-1])
+    assert pair().public == body
+    assert serialization.load_pem_public_key(pair().public_pem.encode()).key_size == 3072
+    assert pair().public_pem.startswith("-----BEGIN PUBLIC KEY-----\n")
+
+
+def test_the_slots_of_a_user():
+    first, second = keypair.SLOTS
+    for slot in keypair.SLOTS:
+        assert keypair.SET_SLOT[slot] == f"ALTER USER {{name}} SET {slot}={{key}}"
+        assert keypair.UNSET_SLOT[slot] == f"ALTER USER {{name}} UNSET {slot}"
+    assert (first, second) == ("RSA_PUBLIC_KEY", "RSA_PUBLIC_KEY_2")
+
+
+@pytest.mark.parametrize(
+    ("shown", "fingerprints", "empty"),
+    [
+        (("null", ""), ("", ""), 0),
+        (("SHA256:a", "null"), ("SHA256:a", ""), 1),
+        (("", "SHA256:b"), ("", "SHA256:b"), 0),
+        (("SHA256:a", "SHA256:b"), ("SHA256:a", "SHA256:b"), None),
+    ],
+)
+def test_which_slot_is_empty(shown, fingerprints, empty):
+    described = {f"{slot}_FP": text for slot, text in zip(keypair.SLOTS, shown, strict=True)}
+    slots = keypair.read_slot_fingerprints({**described, "OTHER": "x"})
+    assert slots == dict(zip(keypair.SLOTS, fingerprints, strict=True))
+    assert keypair.find_empty_slot(slots) == (None if empty is None else keypair.SLOTS[empty])
+
+
+def test_the_slots_that_are_hidden_are_named():
+    with pytest.raises(Refused, match="SNF-UNEXPECTED  Snowflake does not show RSA_PUBLIC_KEY_2 of the user"):
+        keypair.read_slot_fingerprints({"RSA_PUBLIC_KEY_FP": "null"})
+    with pytest.raises(Refused, match="does not show RSA_PUBLIC_KEY and RSA_PUBLIC_KEY_2 of the user"):
+        keypair.read_slot_fingerprints({})
+
+
+def test_a_sign_that_base64_does_not_have_is_no_part_of_a_key(key):
+    body = "".join(pem(key).splitlines()[1:-1])
+    for written in ("#" + body, body[:40] + "," + body[40:]):
+        with pytest.raises(UnusableKey, match="it is not a PKCS#8 private key"):
+            keypair.load(Secret(written))
+
+
+def test_a_key_may_end_with_a_byte_that_is_a_blank_in_text():
+    """It is a key for another algorithm, because those are made faster."""
+    form = (serialization.Encoding.DER, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
+    content = b""
+    while not content or content.rstrip() == content:
+        content = ec.generate_private_key(ec.SECP256R1()).private_bytes(*form)
+    with pytest.raises(UnusableKey, match="it is not an RSA key"):
+        keypair.load(Secret(base64.b64encode(content).decode()))
+
+
+def test_a_key_for_an_algorithm_that_nobody_knows_is_refused():
+    form = (serialization.Encoding.DER, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
+    content = ec.generate_private_key(ec.SECP256R1()).private_bytes(*form)
+    known, unknown = bytes.fromhex("2a8648ce3d0201"), bytes.fromhex("2a8648ce3d027f")
+    assert known in content
+    written = base64.b64encode(content.replace(known, unknown)).decode()
+    with pytest.raises(UnusableKey, match="it is not a PKCS#8 private key"):
+        keypair.load(Secret(written))

@@ -296,6 +296,9 @@ def test_an_invalid_name_is_refused(name):
         ("a.", ()),
         ("", ()),
         ('"a"b', ()),
+        ('"a" b', ()),
+        ('a"b"', ()),
+        ('"a".', ()),
     ],
 )
 def test_names_as_users_and_snowflake_write_them(written, meant):

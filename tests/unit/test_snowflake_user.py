@@ -10,10 +10,9 @@ import pytest
 
 from lambdas.shared.errors import BadProperties, InProgress, NotFound, Refused, ResourceMissing, Transient
 from lambdas.shared.redaction import Secret
-from lambdas.shared.secrets import SecretStore, reveal_fields
+from lambdas.shared.secrets import SecretStore
 from lambdas.snowflake import keypair, secret_fields
 from lambdas.snowflake.resources import user
-from lambdas.snowflake.secret_fields import Connection
 from tests.support.resource_environment import ManualClock, MemorySecrets
 from tests.support.snowflake_context import (
     DONE,
@@ -30,44 +29,8 @@ from tests.support.snowflake_context import (
     value,
     written,
 )
+from tests.support.snowflake_users import GIVEN, SETTINGS, described, held, kept, there
 from tests.support.staged_secrets import CURRENT, PREVIOUS, StagedSecrets, token
-
-GIVEN = {"secret": "reader", "role": "reader", "warehouse": "W", "namespace": "SALES.PUBLIC"}
-SETTINGS = (
-    'TYPE=SERVICE DEFAULT_SECONDARY_ROLES=() DEFAULT_ROLE="READER" DEFAULT_WAREHOUSE="W" '
-    'DEFAULT_NAMESPACE="SALES"."PUBLIC"'
-)
-AS_WANTED = {
-    "TYPE": "SERVICE",
-    "DEFAULT_SECONDARY_ROLES": "[]",
-    "DEFAULT_ROLE": "READER",
-    "DEFAULT_WAREHOUSE": "W",
-    "DEFAULT_NAMESPACE": "SALES.PUBLIC",
-}
-
-
-def held(of=None, name=OWN, **given):
-    """Return what the secret has after the user is created."""
-    to = Connection("myorg-acct", name, "127.0.0.1", "reader", "W", "SALES.PUBLIC")
-    return json.dumps({**reveal_fields(secret_fields.build_fields(of or pair(), to)), **given})
-
-
-def described(**properties):
-    every = {
-        **AS_WANTED,
-        "RSA_PUBLIC_KEY_FP": pair().fingerprint,
-        "RSA_PUBLIC_KEY_2_FP": "null",
-        **properties,
-    }
-    return result(*({"property": name, "value": text} for name, text in every.items()))
-
-
-def there(server, **answers):
-    return script(server, **{"SHOW USERS": result(row()), "DESC USER": described(), **answers})
-
-
-def kept(held_context):
-    return held_context.secrets.client.fields("reader")
 
 
 def about(value):
@@ -125,8 +88,9 @@ def test_a_repeated_create_finds_its_pair(server):
     assert len(set(written(server))) == 1
 
 
-def test_a_pair_of_another_user_is_not_taken_over(server):
-    held_context = context(script(server), reader=held(name="OTHER"))
+@pytest.mark.parametrize("other", ["ANNA", "OTHER"])
+def test_a_pair_of_another_user_is_not_taken_over(server, other):
+    held_context = context(script(server), reader=held(name=other))
     user.create(held_context, spec(user, **GIVEN))
     assert kept(held_context)["user"] == OWN
     assert kept(held_context)["fingerprint"] != pair().fingerprint
@@ -165,9 +129,10 @@ def test_a_key_that_isn_t_known_yet_is_waited_for(server):
         user.is_ready(context(server, reader=held()), spec(user, **GIVEN), OWN)
 
 
-def test_a_login_with_a_foreign_key_does_not_count(server):
-    there(server, SELECT=value("OTHER"))
-    with pytest.raises(InProgress, match="logs in as 'OTHER'"):
+@pytest.mark.parametrize("other", ["ANNA", "OTHER", ""])
+def test_a_login_with_a_foreign_key_does_not_count(server, other):
+    there(server, SELECT=value(other))
+    with pytest.raises(InProgress, match=f"logs in as '{other}'"):
         user.is_ready(context(server, reader=held()), spec(user, **GIVEN), OWN)
 
 
@@ -262,6 +227,19 @@ def test_the_key_before_is_not_used_again_where_the_secret_s_can_be_set(server):
     user.update(changed, spec(user, **GIVEN), OWN)
     assert written(server) == [f"ALTER USER \"{OWN}\" SET RSA_PUBLIC_KEY_2='{pair(2).public}'"]
     assert about(secret.value(CURRENT)) == (OWN, pair(2).fingerprint)
+
+
+@pytest.mark.parametrize("other_slot", ["null", "SHA256:b"])
+def test_a_key_before_that_is_in_no_slot_is_never_used_again(server, other_slot):
+    there(server, **{"DESC USER": described(RSA_PUBLIC_KEY_FP="SHA256:a", RSA_PUBLIC_KEY_2_FP=other_slot)})
+    changed, secret = replaced(server, held(), held(pair(2), name="OTHER"))
+    if other_slot == "null":
+        user.update(changed, spec(user, **GIVEN), OWN)
+        assert about(secret.value(CURRENT))[1] not in (pair().fingerprint, pair(2).fingerprint)
+        return
+    with pytest.raises(Refused, match="SNF-KEY-SLOTS"):
+        user.update(changed, spec(user, **GIVEN), OWN)
+    assert about(secret.value(CURRENT)) == ("OTHER", pair(2).fingerprint)
 
 
 @pytest.mark.parametrize("before", ["[1]", "canary", "{}", '{"privateKey": "canary"}'])

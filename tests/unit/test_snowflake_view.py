@@ -129,6 +129,7 @@ def membership(**grantee):
     [
         ({"to_user": "anna"}, "User 'ANNA'"),
         ({"to_user": "anna@example.com"}, "User '\"anna@example.com\"'"),
+        ({"to_user": "anna@example.com"}, "User '\\\"anna@example.com\\\"'"),
         ({"to_role": "analysts"}, "Role 'ANALYSTS'"),
     ],
 )
