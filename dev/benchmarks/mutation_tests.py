@@ -91,7 +91,7 @@ SELECTIONS: Final[Mapping[str, tuple[str, str]]] = {
         "spark/test_windows_of_time",
     ),
     "glue_jobs/delivery/csv.py": ("unit/test_csv", "spark/test_values"),
-    "glue_jobs/delivery/datapackage.py": ("unit/test_datapackage", ""),
+    "glue_jobs/delivery/datapackage.py": ("unit/test_datapackage unit/test_datapackage_documents", ""),
     "glue_jobs/delivery/manifest.py": (
         "unit/test_manifest unit/test_publish unit/test_datapackage",
         "spark/test_windows_of_time",
@@ -172,7 +172,7 @@ SELECTIONS: Final[Mapping[str, tuple[str, str]]] = {
     ),
     "glue_jobs/run_context.py": ("spark/test_windows_of_time", "spark/test_contract_edits"),
     "glue_jobs/delivery/checks.py": (
-        "unit/test_counts unit/test_manifest",
+        "unit/test_file_checks",
         "spark/test_windows_of_time spark/test_values",
     ),
     "glue_jobs/delivery/losses.py": ("spark/test_contract_edits", "spark/test_changing_tables"),
