@@ -52,7 +52,13 @@ def all_things() -> WindowResult:
         File("xlsx", f"{stem}.xlsx", 15, "5" * 64, 3),
     ]
     return attrs.evolve(
-        empty, contract=contract, table=table, run_id="run", files=files, status="incomplete", key_version="v1"
+        empty,
+        contract=contract,
+        table=table,
+        run_id="run",
+        files=files,
+        status="incomplete",
+        key_version="v1",
     )
 
 
@@ -91,71 +97,71 @@ def test_the_document_has_the_export_its_window_and_what_was_left_out():
     }
 
 
+NUMBER = {"type": "number", "decimalChar": ".", "bareNumber": True}
+FIELDS = [
+    {
+        "name": "id",
+        "title": "Id",
+        "description": "D.",
+        "type": "integer",
+        "bareNumber": True,
+        "constraints": {"required": True},
+        "example": "7",
+        "source": "head.id",
+        "storage": "integer",
+        "nullable": False,
+        "adds_up": False,
+    },
+    {
+        "name": "price",
+        "title": "Price",
+        "description": "D.",
+        **NUMBER,
+        "constraints": {"required": True},
+        "unit": "EUR",
+        "formula": "a * b",
+        "storage": "decimal(12,4)",
+        "nullable": False,
+    },
+    {
+        "name": "pieces",
+        "title": "Pieces",
+        "description": "D.",
+        **NUMBER,
+        "per": "kind",
+        "formula": "sum(n)",
+        "storage": "decimal(12,0)",
+        "nullable": True,
+        "adds_up": True,
+    },
+    {
+        "name": "kind",
+        "title": "Kind",
+        "description": "D.",
+        "type": "string",
+        "source": "kind",
+        "storage": "text",
+        "nullable": False,
+        "personal": {"treatment": "keep", "reason": "Known.", "may_contain": ["phone"]},
+    },
+    {
+        "name": "who",
+        "title": "Who",
+        "description": "D.",
+        "type": "string",
+        # A pseudonym never looks like a missing value.
+        "constraints": {"required": True},
+        "source": "who",
+        "storage": "text",
+        "nullable": False,
+        "personal": {"treatment": "hash", "kind": "email"},
+    },
+]
+
+
 def test_the_csv_file_is_a_table_with_a_field_for_each_delivered_column():
     resource = build_data_package(all_things())["resources"][0]
-    number = {"type": "number", "decimalChar": ".", "bareNumber": True}
-    assert resource.pop("schema") == {
-        "fields": [
-            {
-                "name": "id",
-                "title": "Id",
-                "description": "D.",
-                "type": "integer",
-                "bareNumber": True,
-                "constraints": {"required": True},
-                "example": "7",
-                "source": "head.id",
-                "storage": "integer",
-                "nullable": False,
-                "adds_up": False,
-            },
-            {
-                "name": "price",
-                "title": "Price",
-                "description": "D.",
-                **number,
-                "constraints": {"required": True},
-                "unit": "EUR",
-                "formula": "a * b",
-                "storage": "decimal(12,4)",
-                "nullable": False,
-            },
-            {
-                "name": "pieces",
-                "title": "Pieces",
-                "description": "D.",
-                **number,
-                "per": "kind",
-                "formula": "sum(n)",
-                "storage": "decimal(12,0)",
-                "nullable": True,
-                "adds_up": True,
-            },
-            {
-                "name": "kind",
-                "title": "Kind",
-                "description": "D.",
-                "type": "string",
-                "source": "kind",
-                "storage": "text",
-                "nullable": False,
-                "personal": {"treatment": "keep", "reason": "Known.", "may_contain": ["phone"]},
-            },
-            {
-                "name": "who",
-                "title": "Who",
-                "description": "D.",
-                "type": "string",
-                # A pseudonym never looks like a missing value.
-                "constraints": {"required": True},
-                "source": "who",
-                "storage": "text",
-                "nullable": False,
-                "personal": {"treatment": "hash", "kind": "email"},
-            },
-        ],
-        "missingValues": ["NULL"],
-    }
+    assert resource.pop("schema") == {"fields": FIELDS, "missingValues": ["NULL"]}
     assert resource == {
         "profile": "tabular-data-resource",
         "name": "all-things-2026-11-09",

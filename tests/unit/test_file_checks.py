@@ -80,13 +80,13 @@ def test_a_single_row_and_a_single_key_are_singular():
     assert implied(rows=2, disallowed={"flag": 1})["flag_allowed"].message == (
         "flag has values other than true in 1 of 2 rows."
     )
-    assert "(1 different value)" in implied(rows=2, repeated_rows=2, repeated_keys=1)["rows_are_unique"].message
+    assert (
+        "(1 different value)" in implied(rows=2, repeated_rows=2, repeated_keys=1)["rows_are_unique"].message
+    )
 
 
 def check(severity: str = "warn", limit: float | None = None) -> Check:
-    return Check(
-        id="odd", severity=severity, message="Odd rows.", each_row="id > 0", at_most_percent=limit
-    )
+    return Check(id="odd", severity=severity, message="Odd rows.", each_row="id > 0", at_most_percent=limit)
 
 
 @pytest.mark.parametrize("severity", ["warn", "block"])
