@@ -75,12 +75,18 @@ SELECTIONS: Final[Mapping[str, tuple[str, str]]] = {
         "spark/test_events spark/test_aggregates spark/test_schema_evolution spark/test_expression_guard "
         "spark/test_windows_of_time",
     ),
-    "glue_jobs/runs.py": ("unit/test_publish unit/test_which_windows", f"spark/test_windows_of_time {_KILL}"),
+    "glue_jobs/runs.py": (
+        "unit/test_run_records unit/test_publish unit/test_which_windows",
+        f"spark/test_windows_of_time {_KILL}",
+    ),
     "glue_jobs/source.py": (
         "spark/test_events",
         "spark/test_schema_evolution spark/test_changing_tables spark/test_windows_of_time spark/test_oracle",
     ),
-    "glue_jobs/store.py": ("unit/test_publish unit/test_multipart", f"spark/test_windows_of_time {_KILL}"),
+    "glue_jobs/store.py": (
+        "unit/test_store unit/test_aws_denials unit/test_publish unit/test_multipart",
+        f"spark/test_windows_of_time {_KILL}",
+    ),
     "glue_jobs/window.py": (
         "spark/test_windows_of_time",
         "spark/test_changing_tables spark/test_completeness spark/test_aggregates "

@@ -52,7 +52,7 @@ def find_loss(current: Manifest, result: WindowResult) -> str | None:
         return None
     before = current["rows"]["events"]
     fewer = sum(before[name] for name in OF_WINDOW) - result.events
-    same_key = current.get("deduplicate_key", deduplicate_key(contract)) == deduplicate_key(contract)
+    same_key = current["deduplicate_key"] == deduplicate_key(contract)
     lacks_ends = same_key and any(
         not _covers(result.offsets.get(partition), ends)
         for partition, ends in current["source"]["offsets"].items()
@@ -87,8 +87,6 @@ def _covers(offsets: list[int] | None, before: dict[str, int]) -> bool:
 def _has_same_rules(current: Manifest, contract: Contract, window: Window) -> bool:
     """Return whether the same events of the table belong to the window as when `current` was published."""
     described = describe_window(window, contract)
-    if "membership" not in current:
-        return bool(current["contract"]["version"] == contract.version and current["window"] == described)
     if any(current["window"][name] != described[name] for name in ("label", "start", "end")):
         return False
     before = current["membership"]

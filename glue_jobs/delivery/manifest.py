@@ -90,7 +90,7 @@ class Accepted:
 
 def read_accepted(current: Manifest | None, contract: Contract) -> Accepted:
     """Return what was accepted for the published generation, unless other events belong to the window now."""
-    if current is None or current.get("membership") != membership(contract):
+    if current is None or current["membership"] != membership(contract):
         return Accepted()
     document = current["accepted"]
     return Accepted(tuple(document["sentences"]), tuple(document["neighbours"]))
@@ -202,9 +202,8 @@ def build_next_generation(manifest: Manifest, current: Manifest | None, now: dat
 
 
 def list_table_uuids(manifest: Manifest) -> set[str]:
-    """Return the ids of the tables that the generations of a window were made from, as far as known."""
-    former = {generation.get("table_uuid") for generation in manifest["generations"]}
-    return {manifest["source"]["table_uuid"], *filter(None, former)}
+    """Return the ids of the tables that the generations of a window were made from."""
+    return {generation["table_uuid"] for generation in manifest["generations"]}
 
 
 def digest(content: bytes) -> str:
@@ -238,7 +237,7 @@ def was_complete(current: Manifest, window: Window, table: PinnedTable) -> bool:
     """Return whether it was known, when `current` was published, that this table has all events until the
     window's end.
     """
-    is_known = current["status"] != INCOMPLETE and "completeness" in current
+    is_known = current["status"] != INCOMPLETE
     covers = datetime.fromisoformat(current["window"]["end"]) >= window.end
     source = current["source"]
     # A table that was rolled back since then may lack events again.
