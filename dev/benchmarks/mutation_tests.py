@@ -182,7 +182,10 @@ SELECTIONS: Final[Mapping[str, tuple[str, str]]] = {
         "unit/test_file_checks",
         "spark/test_windows_of_time spark/test_values",
     ),
-    "glue_jobs/delivery/losses.py": ("spark/test_contract_edits", "spark/test_changing_tables"),
+    "glue_jobs/delivery/losses.py": (
+        "unit/test_losses",
+        "spark/test_contract_edits spark/test_changing_tables",
+    ),
     "glue_jobs/delivery/personal_scan.py": ("unit/test_personal_numbers unit/test_personal_scan", ""),
     "glue_jobs/delivery/report/axes.py": (_REPORT, ""),
     "glue_jobs/delivery/report/charts.py": (_REPORT, ""),
