@@ -92,7 +92,10 @@ SELECTIONS: Final[Mapping[str, tuple[str, str]]] = {
         "spark/test_changing_tables spark/test_completeness spark/test_aggregates "
         "faults/test_kill faults/test_races faults/test_storage faults/test_keys",
     ),
-    "glue_jobs/delivery/cleanup.py": ("unit/test_publish", f"spark/test_windows_of_time {_KILL}"),
+    "glue_jobs/delivery/cleanup.py": (
+        "unit/test_listings unit/test_publish",
+        f"spark/test_windows_of_time {_KILL}",
+    ),
     "glue_jobs/delivery/counts.py": (
         "unit/test_counts unit/test_manifest unit/test_multipart",
         "spark/test_windows_of_time",
@@ -100,14 +103,17 @@ SELECTIONS: Final[Mapping[str, tuple[str, str]]] = {
     "glue_jobs/delivery/csv.py": ("unit/test_csv", "spark/test_values"),
     "glue_jobs/delivery/datapackage.py": ("unit/test_datapackage unit/test_datapackage_documents", ""),
     "glue_jobs/delivery/manifest.py": (
-        "unit/test_manifest unit/test_publish unit/test_datapackage",
+        "unit/test_manifest_documents unit/test_manifest unit/test_publish unit/test_datapackage",
         "spark/test_windows_of_time",
     ),
     "glue_jobs/delivery/multipart.py": (
         "unit/test_multipart",
         "spark/test_values faults/test_storage faults/test_retried_tasks",
     ),
-    "glue_jobs/delivery/publish.py": ("unit/test_publish", f"spark/test_windows_of_time {_KILL}"),
+    "glue_jobs/delivery/publish.py": (
+        "unit/test_listings unit/test_publish",
+        f"spark/test_windows_of_time {_KILL}",
+    ),
     "glue_jobs/delivery/verify.py": (
         "unit/test_verify unit/test_counts unit/test_formats",
         "spark/test_windows_of_time",
