@@ -64,7 +64,7 @@ SELECTIONS: Final[Mapping[str, tuple[str, str]]] = {
         f"spark/test_windows_of_time spark/test_aggregates {_KILL}",
     ),
     "glue_jobs/files.py": ("spark/test_nights", "spark/test_events spark/test_changing_tables"),
-    "glue_jobs/outcomes.py": ("unit/test_multipart", "spark/test_values"),
+    "glue_jobs/outcomes.py": ("unit/test_multipart_uploads unit/test_multipart", "spark/test_values"),
     "glue_jobs/pseudonyms.py": ("spark/test_pseudonyms", "spark/test_key_leaks faults/test_keys"),
     "glue_jobs/ranges.py": (
         "unit/test_multipart unit/test_ranges",
@@ -97,7 +97,7 @@ SELECTIONS: Final[Mapping[str, tuple[str, str]]] = {
         f"spark/test_windows_of_time {_KILL}",
     ),
     "glue_jobs/delivery/counts.py": (
-        "unit/test_counts unit/test_manifest unit/test_multipart",
+        "unit/test_counts unit/test_multipart_uploads unit/test_multipart unit/test_manifest",
         "spark/test_windows_of_time",
     ),
     "glue_jobs/delivery/csv.py": ("unit/test_csv", "spark/test_values"),
@@ -107,7 +107,7 @@ SELECTIONS: Final[Mapping[str, tuple[str, str]]] = {
         "spark/test_windows_of_time",
     ),
     "glue_jobs/delivery/multipart.py": (
-        "unit/test_multipart",
+        "unit/test_multipart_uploads unit/test_multipart",
         "spark/test_values faults/test_storage faults/test_retried_tasks",
     ),
     "glue_jobs/delivery/publish.py": (
