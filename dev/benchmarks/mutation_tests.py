@@ -25,8 +25,8 @@ _MAILS: Final = (
 )
 _LINKS: Final = "unit/test_link_tokens unit/test_link_opening unit/test_link_handler"
 _REPORT: Final = (
-    "unit/test_report_values unit/test_report_columns unit/test_chart_lines unit/test_wording "
-    "unit/test_report unit/test_report_text unit/test_charts unit/test_report_safety"
+    "unit/test_report_values unit/test_report_columns unit/test_chart_lines unit/test_figures "
+    "unit/test_wording unit/test_report unit/test_report_text unit/test_charts unit/test_report_safety"
 )
 _CONFLUENT: Final = (
     "unit/test_confluent_client unit/test_confluent_api_key unit/test_confluent_resources "
