@@ -194,6 +194,8 @@ def test_others_of_a_unit_are_those_with_the_unit():
     units = {"EUR": Decimal(50), "USD": Decimal(20)}
     found = drawn({"a": 3}, y="sales", only="USD", units=units, is_cut=True)
     assert shown(found)[-1] == ("others", Decimal(17), "other")
+    like_a_formula = drawn({"a": 3}, y="sales", only="-x", units={"'-x": Decimal(9)}, is_cut=True)
+    assert shown(like_a_formula)[-1] == ("others", Decimal(6), "other")
     unknown = drawn({}, y="sales", only="GBP", units=units)
     assert (unknown.marks, unknown.subject) == ((), "Sales (GBP) by Word")
 
