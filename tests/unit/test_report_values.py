@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, date, datetime
+from decimal import Decimal
 
 import attrs
 import pytest
@@ -138,6 +139,20 @@ def test_cards_have_the_rows_and_at_most_so_many_headlines():
     assert rows == ("Rows (one row per trade)", f"{TRADES.stats.rows}", none)
     assert amount == ("Amount (USD)", f"{total:,.2f}", none)
     assert values.cards(attrs.evolve(TRADES, previous_window=None), 0) == [rows]
+    for grain, title in (("g" * 80, "g" * 80), ("g" * 81, "g" * 79 + "…")):
+        contract = attrs.evolve(TRADES.contract, grain=grain)
+        card, *_ = values.cards(attrs.evolve(TRADES, contract=contract), 0)
+        assert card[0] == f"Rows ({title})"
+
+
+def test_cards_have_the_longest_numbers_in_full():
+    """38 digits, and those that a sum of many such numbers and a comparison with a tiny one add."""
+    total = Decimal("9" * 48)
+    stats = attrs.evolve(TRADES.stats, totals={"amount": {"sum": total}})
+    before = samples.previous("2026-11-08", 1, amount="1E-38")
+    _, (_, value, change) = values.cards(attrs.evolve(TRADES, stats=stats, previous_window=before), 12)
+    assert value == f"{total:,}"
+    assert change.endswith("%) against 8 November 2026")
 
 
 def test_cards_compare_with_the_window_before():

@@ -82,10 +82,8 @@ def cards(result: WindowResult, items: int) -> list[tuple[str, str, str]]:
     for entry in manifest.build_headline(result)[:items]:
         total = Decimal(entry["total"])
         then = before["totals"].get(manifest.find_headline_total(entry)) if before else None
-        value = wording.cut(number(total), 160)
-        shown.append(
-            (wording.named(entry["title"], entry["unit"]), value, _describe_change(result, total, then))
-        )
+        title = wording.named(entry["title"], entry["unit"])
+        shown.append((title, number(total), _describe_change(result, total, then)))
     return shown
 
 
@@ -97,7 +95,7 @@ def _describe_change(result: WindowResult, now: Decimal | int, then: str | int |
     label = wording.label(before["window"])
     if before["contract_version"] != version:
         return f"not compared with {label}, which has version {before['contract_version']} of the contract"
-    return wording.cut(wording.change(now, None if then is None else Decimal(then), label), 300)
+    return wording.change(now, None if then is None else Decimal(then), label)
 
 
 def notes(result: WindowResult, text: int) -> list[str]:
