@@ -233,6 +233,8 @@ def test_a_label_is_cut_to_its_width_and_keeps_a_letter(label, letters, cut):
         ("Amount", "EUR", "Amount (EUR)"),
         ("Amount in EUR", "eur", "Amount in EUR"),
         ("Amount in EURO", "EUR", "Amount in EURO (EUR)"),
+        ("t" * 81, None, f"{'t' * 79}…"),
+        ("t" * 80, None, "t" * 80),
         ("t" * 81, "u" * 41, f"{'t' * 79}… ({'u' * 39}…)"),
         ("t" * 80, "u" * 40, f"{'t' * 80} ({'u' * 40})"),
     ],
