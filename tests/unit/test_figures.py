@@ -190,6 +190,10 @@ def test_others_of_rows_are_those_of_the_file():
     assert shown(found)[-1] == ("others", Decimal(93), "other")
 
 
+def test_others_make_up_for_the_bars_if_the_numbers_of_the_file_add_up_to_nothing():
+    assert shown(drawn({"a": 3}, is_cut=True, whole=0))[-1] == ("others", Decimal(-3), "other")
+
+
 def test_others_of_a_unit_are_those_with_the_unit():
     units = {"EUR": Decimal(50), "USD": Decimal(20)}
     found = drawn({"a": 3}, y="sales", only="USD", units=units, is_cut=True)
