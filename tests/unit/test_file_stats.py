@@ -50,19 +50,27 @@ def contract(*, compressed: bool = False, also: tuple[str, ...] = ("xlsx",)) -> 
     )
 
 
-def verified(of: Contract, *, is_sorted: bool = False) -> FileStats:
+class Trickle(io.BytesIO):
+    """Returns a few bytes at a time, so that the file has many blocks."""
+
+    def read(self, amount: int = -1) -> bytes:
+        return super().read(40)
+
+
+def verified(of: Contract, *, is_sorted: bool = False, body: type[io.BytesIO] = io.BytesIO) -> FileStats:
     header = csv.build_header(of.columns, of.delivery)
     whole = header + BODY
     stored = gzip.compress(whole, mtime=0) if of.delivery.gzip else whole
     part = Part(1, "etag", len(stored), hashlib.sha256(stored).hexdigest())
-    return verify_file("data/a.csv", io.BytesIO(stored), [part], of, header, is_sorted=is_sorted)
+    return verify_file("data/a.csv", body(stored), [part], of, header, is_sorted=is_sorted)
 
 
+@pytest.mark.parametrize("body", [io.BytesIO, Trickle], ids=["one block", "many blocks"])
 @pytest.mark.parametrize("is_sorted", [False, True])
 @pytest.mark.parametrize("compressed", [False, True])
-def test_a_file_that_was_read_back_is_known_in_full(compressed, is_sorted):
+def test_a_file_that_was_read_back_is_known_in_full(compressed, is_sorted, body):
     of = contract(compressed=compressed)
-    found = verified(of, is_sorted=is_sorted)
+    found = verified(of, is_sorted=is_sorted, body=body)
     whole = csv.build_header(of.columns, of.delivery) + BODY
     stored = gzip.compress(whole, mtime=0) if compressed else whole
     great = Decimal("9007199254740993.00")
