@@ -124,11 +124,13 @@ class EventTime:
         return (stored if self.has_zone else stored.replace(tzinfo=None)).isoformat()
 
 
-_MICROS_OF_DAY = _DAY // timedelta(microseconds=1)
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND = timedelta(microseconds=1)
+_MICROS_OF_DAY = _DAY // _MICROSECOND
 
 
 def to_micros(moment: datetime) -> int:
-    return int(moment.timestamp()) * 1_000_000 + moment.microsecond
+    return (moment - _EPOCH) // _MICROSECOND
 
 
 def _compute_midnight(day: date) -> datetime:

@@ -102,8 +102,8 @@ class Replacement:
     def _proves_beginning(self, manifest: Manifest) -> bool:
         """Return whether the present table had all events of a published window."""
         is_of_table = manifest["source"]["table_uuid"] == self.completeness.query.table.uuid
-        accepted = manifest.get("accepted") or {}
-        return is_of_table and manifest["status"] != INCOMPLETE and not accepted.get("sentences")
+        is_complete = manifest["status"] != INCOMPLETE
+        return is_of_table and is_complete and not manifest["accepted"]["sentences"]
 
     def _list_doubtful_partitions(self, limit: datetime, former: Manifest) -> list[int]:
         """Return the Kafka partitions whose first record is not known to be from before then.

@@ -131,7 +131,7 @@ class ObjectBody:
         """Return up to `amount` bytes, all that are left for -1, and none at the end."""
         if amount < 0:
             return b"".join(iter(lambda: self.read(_CHUNK), b""))
-        if not self._left:
+        if not self._left or not amount:
             return b""
         data = self._next(min(amount, self._left))
         self._at = self._at + len(data)

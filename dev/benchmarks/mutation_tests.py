@@ -27,7 +27,8 @@ _LINKS: Final = (
     "unit/test_link_token_limits unit/test_link_tokens unit/test_link_opening unit/test_link_handler"
 )
 _REPORT: Final = (
-    "unit/test_report unit/test_report_text unit/test_charts unit/test_wording unit/test_report_safety"
+    "unit/test_report_values unit/test_report_columns unit/test_chart_lines unit/test_figures "
+    "unit/test_wording unit/test_report unit/test_report_text unit/test_charts unit/test_report_safety"
 )
 _CONFLUENT: Final = (
     "unit/test_confluent_lookup unit/test_confluent_keys unit/test_confluent_organization "
@@ -71,7 +72,7 @@ SELECTIONS: Final[Mapping[str, tuple[str, str]]] = {
         "unit/test_table_files",
         "spark/test_nights spark/test_events spark/test_changing_tables spark/test_completeness",
     ),
-    "glue_jobs/outcomes.py": ("unit/test_multipart", "spark/test_values"),
+    "glue_jobs/outcomes.py": ("unit/test_multipart_uploads unit/test_multipart", "spark/test_values"),
     "glue_jobs/pseudonyms.py": ("spark/test_pseudonyms", "spark/test_key_leaks faults/test_keys"),
     "glue_jobs/ranges.py": (
         "unit/test_multipart unit/test_ranges",
@@ -82,36 +83,48 @@ SELECTIONS: Final[Mapping[str, tuple[str, str]]] = {
         "spark/test_events spark/test_aggregates spark/test_schema_evolution spark/test_expression_guard "
         "spark/test_windows_of_time",
     ),
-    "glue_jobs/runs.py": ("unit/test_publish unit/test_which_windows", f"spark/test_windows_of_time {_KILL}"),
+    "glue_jobs/runs.py": (
+        "unit/test_run_records unit/test_publish unit/test_which_windows",
+        f"spark/test_windows_of_time {_KILL}",
+    ),
     "glue_jobs/source.py": (
         "unit/test_pinned_table",
         "spark/test_events spark/test_schema_evolution spark/test_changing_tables spark/test_windows_of_time "
         "spark/test_oracle",
     ),
-    "glue_jobs/store.py": ("unit/test_publish unit/test_multipart", f"spark/test_windows_of_time {_KILL}"),
+    "glue_jobs/store.py": (
+        "unit/test_store unit/test_aws_denials unit/test_publish unit/test_multipart",
+        f"spark/test_windows_of_time {_KILL}",
+    ),
     "glue_jobs/window.py": (
         "spark/test_windows_of_time",
         "spark/test_changing_tables spark/test_completeness spark/test_aggregates spark/test_grain "
         "faults/test_kill faults/test_races faults/test_storage faults/test_keys",
     ),
-    "glue_jobs/delivery/cleanup.py": ("unit/test_publish", f"spark/test_windows_of_time {_KILL}"),
+    "glue_jobs/delivery/cleanup.py": (
+        "unit/test_listings unit/test_publish",
+        f"spark/test_windows_of_time {_KILL}",
+    ),
     "glue_jobs/delivery/counts.py": (
-        "unit/test_counts unit/test_manifest unit/test_multipart",
+        "unit/test_counts unit/test_multipart_uploads unit/test_multipart unit/test_manifest",
         "spark/test_windows_of_time",
     ),
     "glue_jobs/delivery/csv.py": ("unit/test_csv", "spark/test_values"),
-    "glue_jobs/delivery/datapackage.py": ("unit/test_datapackage", ""),
+    "glue_jobs/delivery/datapackage.py": ("unit/test_datapackage unit/test_datapackage_documents", ""),
     "glue_jobs/delivery/manifest.py": (
-        "unit/test_manifest unit/test_publish unit/test_datapackage",
+        "unit/test_manifest_documents unit/test_manifest unit/test_publish unit/test_datapackage",
         "spark/test_windows_of_time",
     ),
     "glue_jobs/delivery/multipart.py": (
-        "unit/test_multipart",
+        "unit/test_multipart_uploads unit/test_multipart",
         "spark/test_values faults/test_storage faults/test_retried_tasks",
     ),
-    "glue_jobs/delivery/publish.py": ("unit/test_publish", f"spark/test_windows_of_time {_KILL}"),
+    "glue_jobs/delivery/publish.py": (
+        "unit/test_listings unit/test_publish",
+        f"spark/test_windows_of_time {_KILL}",
+    ),
     "glue_jobs/delivery/verify.py": (
-        "unit/test_verify unit/test_counts unit/test_formats",
+        "unit/test_file_stats unit/test_verify unit/test_unique_key unit/test_counts unit/test_formats",
         "spark/test_windows_of_time",
     ),
     "glue_jobs/delivery/report/values.py": (_REPORT, ""),
@@ -184,11 +197,14 @@ SELECTIONS: Final[Mapping[str, tuple[str, str]]] = {
     ),
     "glue_jobs/run_context.py": ("spark/test_windows_of_time", "spark/test_contract_edits"),
     "glue_jobs/delivery/checks.py": (
-        "unit/test_counts unit/test_manifest",
+        "unit/test_file_checks",
         "spark/test_windows_of_time spark/test_values",
     ),
-    "glue_jobs/delivery/losses.py": ("spark/test_contract_edits", "spark/test_changing_tables"),
-    "glue_jobs/delivery/personal_scan.py": ("unit/test_personal_scan", ""),
+    "glue_jobs/delivery/losses.py": (
+        "unit/test_losses",
+        "spark/test_contract_edits spark/test_changing_tables",
+    ),
+    "glue_jobs/delivery/personal_scan.py": ("unit/test_personal_numbers unit/test_personal_scan", ""),
     "glue_jobs/delivery/report/axes.py": (_REPORT, ""),
     "glue_jobs/delivery/report/charts.py": (_REPORT, ""),
     "glue_jobs/delivery/report/lines.py": (_REPORT, ""),

@@ -237,7 +237,7 @@ def was_complete(current: Manifest, window: Window, table: PinnedTable) -> bool:
     """Return whether it was known, when `current` was published, that this table has all events until the
     window's end.
     """
-    is_known = current["status"] != INCOMPLETE and "completeness" in current
+    is_known = current["status"] != INCOMPLETE
     covers = datetime.fromisoformat(current["window"]["end"]) >= window.end
     source = current["source"]
     # A table that was rolled back since then may lack events again.

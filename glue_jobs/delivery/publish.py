@@ -19,7 +19,7 @@ from collections.abc import Callable
 
 import attrs
 
-from glue_jobs.delivery.manifest import Accepted, Manifest, build_next_generation, read_fence
+from glue_jobs.delivery.manifest import Manifest, build_next_generation, read_fence
 from glue_jobs.errors import BadInput, ExportError, StorageProblem
 from glue_jobs.runs import Clock, RunRecord
 from glue_jobs.store import Bucket, Conflict, Unanswered
@@ -233,7 +233,5 @@ def _files_exist(location: WindowLocation, manifest: Manifest) -> bool:
 
 def _says_the_same(current: Manifest, manifest: Manifest) -> bool:
     """Return whether publishing would change nothing that a reader sees."""
-    accepted = current.get("accepted") or Accepted().document()  # manifests of earlier versions don't have it
-    if accepted != manifest["accepted"]:
-        return False
-    return all(current[part] == manifest[part] for part in ("content_sha256", "form", "status", "contract"))
+    parts = ("content_sha256", "form", "status", "contract", "accepted")
+    return all(current[part] == manifest[part] for part in parts)

@@ -6,7 +6,7 @@ from datetime import UTC, date, datetime, timedelta
 
 import pytest
 
-from glue_jobs.arguments import parse
+from glue_jobs.arguments import Arguments, is_run_of_glue, parse
 from glue_jobs.errors import BadInput
 from glue_jobs.platform import ARGUMENTS, DEFAULT_ARGUMENTS, REQUIRED_ARGUMENTS
 
@@ -31,21 +31,33 @@ def problems_of(*words: str) -> str:
 
 
 def test_required_arguments_only():
-    found = parse(LEAST, now=NOW)
-    assert (found.export, found.database, found.bucket, found.prefix) == (
-        "weekly_sales",
-        "lkc-1",
-        "exports-1",
-        "exports",
+    assert parse(LEAST, now=NOW) == Arguments(
+        export="weekly_sales",
+        as_of=datetime(2026, 11, 16, 6, tzinfo=UTC),
+        database="lkc-1",
+        bucket="exports-1",
+        prefix="exports",
+        warehouse="s3://exports-1/warehouse",
+        aggregates_database="lakeferry",
+        pseudonym_secret="",
+        time_limit=timedelta(hours=1),
+        table="",
+        first_day=None,
+        dry_run=False,
+        accept_fewer_events=False,
+        region="",
+        probe=False,
+        prepare_table=False,
+        accept_window_change=False,
+        partitions=0,
+        complete_until=None,
+        tableflow_secret="",
+        catalog_uri="",
+        proxy="",
+        windows="",
+        only="",
+        job_run_id=None,
     )
-    assert found.as_of == datetime(2026, 11, 16, 6, tzinfo=UTC)
-    assert (found.warehouse, found.table, found.first_day, found.dry_run) == (
-        "s3://exports-1/warehouse",
-        "",
-        None,
-        False,
-    )
-    assert (found.time_limit, found.partitions, found.complete_until) == (timedelta(hours=1), 0, None)
 
 
 def test_all_arguments():
@@ -74,18 +86,118 @@ def test_all_arguments():
     assert more.keys() | {*REQUIRED_ARGUMENTS} == ARGUMENTS.keys()
     assert more.keys() == DEFAULT_ARGUMENTS.keys()
     found = parse([*LEAST, *(f"--{name}={value}" for name, value in more.items())], now=NOW)
-    assert (found.prefix, found.warehouse, found.aggregates_database) == (
-        "team/sales",
-        "s3://lake/own",
-        "sums",
+    assert found == Arguments(
+        export="weekly_sales",
+        as_of=datetime(2026, 11, 16, 6, tzinfo=UTC),
+        database="lkc-1",
+        bucket="exports-1",
+        prefix="team/sales",
+        warehouse="s3://lake/own",
+        aggregates_database="sums",
+        pseudonym_secret=more["pseudonym-secret"],
+        time_limit=timedelta(days=7),
+        table="orders",
+        first_day=date(2026, 11, 2),
+        dry_run=True,
+        accept_fewer_events=True,
+        region="eu-central-1",
+        probe=True,
+        prepare_table=True,
+        accept_window_change=True,
+        partitions=12,
+        complete_until=datetime(2026, 11, 16, 4, tzinfo=UTC),
+        tableflow_secret="shop/tableflow",
+        catalog_uri=more["catalog-uri"],
+        proxy=more["proxy"],
+        windows="2026-W40..W44",
+        only="missing",
+        job_run_id=None,
     )
-    assert (found.pseudonym_secret, found.table) == (more["pseudonym-secret"], "orders")
-    assert (found.time_limit, found.first_day) == (timedelta(days=7), date(2026, 11, 2))
-    assert (found.dry_run, found.accept_fewer_events, found.accept_window_change) == (True, True, True)
-    assert (found.region, found.probe, found.prepare_table) == ("eu-central-1", True, True)
-    assert (found.tableflow_secret, found.catalog_uri) == ("shop/tableflow", more["catalog-uri"])
-    assert found.proxy == more["proxy"]
-    assert (found.partitions, found.complete_until) == (12, datetime(2026, 11, 16, 4, tzinfo=UTC))
+
+
+SWITCHES = {
+    "dry-run": "dry_run",
+    "accept-fewer-events": "accept_fewer_events",
+    "accept-window-change": "accept_window_change",
+    "probe": "probe",
+    "prepare-table": "prepare_table",
+}
+
+
+@pytest.mark.parametrize("name", SWITCHES)
+def test_each_switch_is_its_own(name):
+    found = parse([*LEAST, f"--{name}", "true"], now=NOW)
+    assert {field for field in SWITCHES.values() if getattr(found, field)} == {SWITCHES[name]}
+    assert parse([*LEAST, f"--{name}=false"], now=NOW) == parse(LEAST, now=NOW)
+    assert problems_of(*LEAST, f"--{name}=yes") == f"--{name} is 'yes'; say true or false"
+
+
+def test_a_value_may_be_the_name_of_an_argument_and_have_any_sign():
+    found = parse([*LEAST, "--table", "region", "--windows", "a=b", "--proxy=http://x?y=z"], now=NOW)
+    assert (found.table, found.region) == ("region", "")
+    assert (found.windows, found.proxy) == ("a=b", "http://x?y=z")
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (["--JOB_RUN_ID", "jr_1"], True),
+        (["--JOB_RUN_ID=jr_1", *LEAST], True),
+        ([*LEAST, "--JOB_RUN_ID"], False),
+        (["--JOB_RUN_ID="], False),
+        (["JOB_RUN_ID", "jr_1"], False),
+        (LEAST, False),
+        ([], False),
+    ],
+)
+def test_a_run_of_glue_has_the_id_that_glue_gives(words, expected):
+    assert is_run_of_glue(words) is expected
+    assert (parse([*LEAST, *words], now=NOW).job_run_id is not None) == expected
+
+
+@pytest.mark.parametrize(
+    ("name", "most", "field"),
+    [("time-limit-minutes", 10_080, "time_limit"), ("partitions", 100_000, "partitions")],
+)
+def test_a_number_is_whole_and_within_its_limits(name, most, field):
+    def number(text: str) -> int:
+        value = getattr(parse([*LEAST, f"--{name}={text}"], now=NOW), field)
+        return value // timedelta(minutes=1) if isinstance(value, timedelta) else value
+
+    assert [number(text) for text in ("1", "2", "007", str(most))] == [1, 2, 7, most]
+    for text in ("0", str(most + 1), "-1", "+1", "1 ", "1e3", "²", "١"):
+        said = f"--{name} is {text!r}; say a whole number from 1 to {most}"
+        assert problems_of(*LEAST, f"--{name}={text}") == said
+
+
+@pytest.mark.parametrize("name", ["abc", "a-1", "1a9", "a" * 63])
+def test_a_bucket_may_have_any_name_without_dots(name):
+    assert parse([*LEAST, "--bucket", name], now=NOW).bucket == name
+    assert parse([*LEAST, "--bucket", name], now=NOW).warehouse == f"s3://{name}/warehouse"
+
+
+@pytest.mark.parametrize("name", ["as-of", "complete-until"])
+def test_an_instant_is_at_most_five_minutes_ahead(name):
+    why = {"as-of": "a window must be over", "complete-until": "nobody knows yet which events will come"}
+    field = name.replace("-", "_")
+    ahead = parse([*LEAST, f"--{name}=2026-11-16T07:05:00Z"], now=NOW)
+    assert getattr(ahead, field) == NOW + timedelta(minutes=5)
+    assert problems_of(*LEAST, f"--{name}=2026-11-16T08:05:01+01:00") == (
+        f"--{name} 2026-11-16T08:05:01+01:00 is in the future (it is 2026-11-16T07:00:00Z now); {why[name]}"
+    )
+
+
+@pytest.mark.parametrize(
+    ("words", "what"),
+    [
+        (["--only", "missing"], "--only needs --windows"),
+        (["--only", "published"], "--only needs --windows"),
+        (["--only", "old"], "--only is 'old'; say missing or published"),
+        (["--only", "old", "--windows", "2026-W40"], "--only is 'old'; say missing or published"),
+    ],
+)
+def test_only_is_one_of_two_words_and_needs_windows(words, what):
+    assert problems_of(*LEAST, *words) == what
 
 
 def test_arguments_that_glue_adds_are_ignored():

@@ -10,7 +10,6 @@ import pytest
 
 from config.exports.file_model import Check
 from glue_jobs.delivery import comparisons, manifest
-from glue_jobs.delivery.checks import check_rows
 from glue_jobs.delivery.manifest import Fence
 from tests.support import samples
 from tests.support.sample_rows import sales_rows, trade_rows
@@ -131,26 +130,3 @@ def test_the_job_reads_as_many_windows_as_its_checks_need():
     assert comparisons.count_windows(TRADES) == 0
     checks = [check(with_windows=2), check(with_windows=None), Check(id="c", severity="warn", message="")]
     assert comparisons.count_windows(attrs.evolve(TRADES, check=checks)) == 4
-
-
-@pytest.mark.parametrize(
-    ("limit", "failed", "passed"),
-    [
-        (0.5, 5, True),
-        (0.5, 6, False),
-        (0.29, 2, True),
-        (0.29, 3, False),
-        (0.0, 1, False),
-        (100.0, 1000, True),
-    ],
-)
-def test_a_share_of_the_rows_may_fail(limit, failed, passed):
-    of_rows = Check(id="c", severity="block", message="m", each_row="true", at_most_percent=limit)
-    assert check_rows(of_rows, failed, 1000).passed is passed
-
-
-def test_a_share_says_what_was_found():
-    of_rows = Check(id="c", severity="warn", message="m", each_row="true", at_most_percent=0.5)
-    assert check_rows(of_rows, 12, 1_000).found == "12 of 1,000 rows, 1.2 %; the limit is 0.5 %"
-    assert check_rows(of_rows, 0, 0).found is None
-    assert check_rows(attrs.evolve(of_rows, at_most_percent=None), 3, 10).found is None

@@ -205,3 +205,48 @@ def test_too_many_unusable_events_block_the_file(counts, limit, kept_back):
         require_valid(read, limit, "2026-W46")
     assert (blocked.value.code, blocked.value.exit_code) == ("EXP-INVALID-EVENTS", 7)
     assert "source.max_invalid_percent" in str(blocked.value)
+
+
+def test_what_is_wrong_with_events_is_said_without_a_total():
+    read = attrs.evolve(READ, invalid_time_received=1_200, null_key=3_400, inside=5_000)
+    with pytest.raises(Blocked) as blocked:
+        require_valid(read, 10, "2026-W46")
+    assert blocked.value.what == (
+        "window 2026-W46: 1,200 events that Kafka received during the window have no valid time, and 3,400 of "
+        "its events have no key: more than 10 % (source.max_invalid_percent)"
+    )
+
+
+@pytest.mark.parametrize(
+    ("received", "null_key", "limit", "kept_back"),
+    [(0, 10, 10, False), (0, 11, 10, True), (5, 5, 9, True), (5, 5, 10, False), (100, 100, 100, False)],
+)
+def test_the_limit_is_of_events_of_the_window_and_of_those_without_a_time(
+    received, null_key, limit, kept_back
+):
+    """A hundred events are in the window. Those without a time that Kafka received then are added."""
+    read = attrs.evolve(READ, invalid_time_received=received, null_key=null_key, inside=100)
+    if kept_back:
+        with pytest.raises(Blocked):
+            require_valid(read, limit, "2026-W46")
+    else:
+        require_valid(read, limit, "2026-W46")
+
+
+def test_why_counts_are_withheld_is_said():
+    alone = PartitionReport(events={"kept": 98}, items=50, lines={"suppressed": 50}, rows={"suppressed": 1})
+    found = reconcile(READ, alone, stats(0), aggregated=True)
+    assert found == {
+        "events": None,
+        "lines": None,
+        "groups": {"shown": 0, "suppressed": 1},
+        "rows": 0,
+        "withheld": "The only group of this window is too small to be shown, and counts of events and lines "
+        "would reveal its size. The counts agree, but they are withheld.",
+    }
+
+
+def test_a_table_with_exactly_the_events_that_were_read_has_none_outside():
+    read = attrs.evolve(READ, in_table=103)
+    found = reconcile(read, report(), stats(140), aggregated=False)["events"]
+    assert (found["outside_window"], found["in_table"]) == (0, 103)

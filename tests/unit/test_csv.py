@@ -233,6 +233,43 @@ def test_a_negative_number_behind_a_tab_and_the_text_after_it_are_no_formula(fir
     assert [row.split("\t")[2] for row in data.decode().split("\r\n")[:-1]] == ['"*1"', "*1"]
 
 
+@pytest.mark.parametrize(
+    ("delimiter", "quoted"),
+    [("\t", [True, True, True, True, True, False]), (",", [True, False, True, False, True, False])],
+)
+def test_a_text_is_quoted_if_any_cell_at_which_a_line_may_be_split_is_like_a_formula(delimiter, quoted):
+    """Only at a tab can a line be split behind its first cell, because spreadsheets drop a leading tab."""
+    columns = [column("n", "integer", nullable=True), column("m", "integer", nullable=True), column("t")]
+    numbers = {"n": [-5, 5, -5, 5, None, 5], "m": [5, -5, -5, None, 5, 5]}
+    table = pa.table(numbers | {"t": ["x"] * 6})
+    lines = bytes(csv_line.lines(table, columns, delivery(null_text="+", delimiter=delimiter)).data).decode()
+    cells = [line.split(delimiter)[2] for line in lines.split("\r\n")[:-1]]
+    assert cells == ['"x"' if is_quoted else "x" for is_quoted in quoted]
+
+
+@pytest.mark.parametrize("delimiter", DELIMITERS)
+def test_only_texts_that_need_quotation_marks_have_some(delimiter):
+    texts = [
+        "a",
+        "",
+        " a",
+        "a ",
+        "a b",
+        'a"b',
+        "a\rb",
+        "a\nb",
+        "NULL",
+        "NULL ",
+        "null",
+        *("a;b", "a,b", "a\tb"),
+    ]
+    table = pa.table({"a": texts})
+    data = bytes(csv_line.lines(table, [column("a")], delivery(null_text="NULL", delimiter=delimiter)).data)
+    plain = {"a", "a b", "null", *("a;b", "a,b", "a\tb")} - {f"a{delimiter}b"}
+    written_texts = [text if text in plain else '"' + text.replace('"', '""') + '"' for text in texts]
+    assert data.decode() == "".join(f"{text}\r\n" for text in written_texts)
+
+
 def test_the_documented_way_to_remove_the_guard_is_correct():
     page = (ROOT / "docs" / "for-analysts.md").read_text(encoding="utf-8")
     code = page.split("## The exact text")[1].split("```python\n")[1].split("```")[0]

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta, timezone
 
 import attrs
 import pytest
 
 from config.exports.windows import find_window
-from glue_jobs.event_time import EventTime
+from glue_jobs.event_time import EventTime, to_micros
 from glue_jobs.table_fields import Field
 from tests.support import samples
 
@@ -100,6 +100,30 @@ def test_the_numbers_are_those_of_the_type(type_, unit):
     assert event_time(type_).to_numbers(bounds) == (-unit, 2 * unit)
 
 
+@pytest.mark.parametrize("microsecond", [0, 1, 999_999])
+@pytest.mark.parametrize("day", ["0001-01-01", "1969-12-31", "1970-01-01", "2024-03-04", "9999-12-31"])
+def test_microseconds_since_1970_are_exact(day, microsecond):
+    moment = midnight(day).replace(microsecond=microsecond)
+    assert to_micros(moment) == days(day) * 86_400_000_000 + microsecond
+    if day > "0001-01-01":
+        elsewhere = moment.astimezone(timezone(timedelta(hours=-5)))
+        assert to_micros(elsewhere) == to_micros(moment)
+
+
+def test_several_windows_are_bounded_by_the_first_and_the_last():
+    when = event_time("timestamptz", "America/New_York")
+    windows = [find_window(date(2024, 3, day), when.contract.window) for day in (12, 9, 10)]
+    assert when.bounds(windows) == (windows[1].start, windows[0].end)
+    dates = event_time("date", "America/New_York").bounds(windows)
+    assert dates == (midnight("2024-03-09"), midnight("2024-03-13"))
+
+
+def test_the_field_is_the_contracts_and_has_a_zone_or_none():
+    assert event_time("date").field == "at"
+    zones = {type_: event_time(type_).has_zone for type_ in ("date", "timestamp", "timestamptz")}
+    assert zones == {"date": False, "timestamp": False, "timestamptz": True}
+
+
 @pytest.mark.parametrize(
     ("type_", "is_suitable"),
     [
@@ -112,3 +136,51 @@ def test_the_numbers_are_those_of_the_type(type_, unit):
 )
 def test_times_have_one_of_three_types(type_, is_suitable):
     assert event_time(type_).has_suitable_type == is_suitable
+
+
+class Expressions:
+    """Iceberg's expressions, as far as a run uses them: each is a function of a value."""
+
+    def isNull(self, name):
+        return lambda value: value is None
+
+    def lessThan(self, name, limit):
+        return lambda value: value is not None and value < limit
+
+    def greaterThanOrEqual(self, name, limit):
+        return lambda value: value is not None and value >= limit
+
+    def __getattr__(self, name):
+        combine = {"and": all, "or": any}[name]
+        return lambda *parts: lambda value: combine(part(value) for part in parts)
+
+
+#: By type: the start and the end of two days, the first valid time and the first one that is too late.
+OF_NEW_YORK = {
+    "date": ("2024-03-04", "2024-03-06", "2020-01-01", "2024-03-07"),
+    "timestamp": (
+        "2024-03-04T00:00:00",
+        "2024-03-06T00:00:00",
+        "2020-01-01T00:00:00",
+        "2024-03-06T23:30:00",
+    ),
+    "timestamptz": (
+        "2024-03-04T05:00:00+00:00",
+        "2024-03-06T05:00:00+00:00",
+        "2020-01-01T00:00:00+00:00",
+        "2024-03-07T04:30:00+00:00",
+    ),
+}
+
+
+@pytest.mark.parametrize("type_", OF_NEW_YORK)
+def test_files_may_matter_that_have_events_of_the_windows_or_without_a_valid_time(type_):
+    committed_at = datetime(2024, 3, 6, 4, 30, tzinfo=UTC)
+    when = event_time(type_, "America/New_York", committed_at=committed_at)
+    windows = [find_window(date(2024, 3, day), when.contract.window) for day in (5, 4)]
+    matters = when.may_matter(Expressions(), "at", windows)
+    start, end, earliest, valid_end = OF_NEW_YORK[type_]
+    assert matters(None)
+    assert [matters(value) for value in (start, end, earliest, valid_end)] == [True, False, False, True]
+    just_before = [f"{limit[:-1]}{chr(ord(limit[-1]) - 1)}" for limit in (start, end, earliest, valid_end)]
+    assert [matters(value) for value in just_before] == [False, True, True, False]

@@ -45,7 +45,12 @@ def fence(run: str, since: int = 0, started: int = 0) -> Fence:
 
 
 def draft(
-    content: str, mine: Fence, form: str = "csv", status: str = "complete", contract: str = "1"
+    content: str,
+    mine: Fence,
+    form: str = "csv",
+    status: str = "complete",
+    contract: str = "1",
+    accepted: str = "",
 ) -> Manifest:
     return {
         "run_id": mine.run_id,
@@ -56,7 +61,7 @@ def draft(
         "status": status,
         "fence": mine.document(),
         "files": [],
-        "accepted": {"sentences": [], "neighbours": []},
+        "accepted": {"sentences": [accepted] if accepted else [], "neighbours": []},
     }
 
 
@@ -115,7 +120,14 @@ def test_a_manifest_is_readable_in_any_language(location):
 
 
 @pytest.mark.parametrize(
-    "change", [{"content": "y"}, {"form": "gzip"}, {"status": "incomplete"}, {"contract": "2"}]
+    "change",
+    [
+        {"content": "y"},
+        {"form": "gzip"},
+        {"status": "incomplete"},
+        {"contract": "2"},
+        {"accepted": "A loss was accepted."},
+    ],
 )
 def test_a_restatement_gets_a_generation(location, change):
     attempt(location, fence("a"), "x")

@@ -223,7 +223,7 @@ def test_the_dictionary_has_the_treatment_of_personal_data():
     rows = {row[0].split()[0]: row for row in page(samples.weekly_sales()).one("div", id="dictionary").rows()}
     assert rows["customer_email"][3:5] == ["yes", "replaced by a pseudonym; equal values stay equal"]
     assert rows["customer_since"][4] == "only the year is left"
-    assert rows["postal_area"][4] == "only the first 2 characters left"
+    assert rows["postal_area"][4] == "only the first 2 characters are left"
     assert rows["ordered_at"][2] == "time (UTC)"
     assert rows["line_total"][2] == "number, 2 decimal places; order currency"
     assert rows["line_total"][5] == "computed: line.quantity * line.unit_price * (1 - line.discount)"

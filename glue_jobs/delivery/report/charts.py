@@ -15,6 +15,7 @@ import attrs
 
 from config.exports.contract import Column, Contract
 from config.exports.file_model import Chart
+from glue_jobs.delivery.csv import guarded
 from glue_jobs.delivery.report import wording
 from glue_jobs.delivery.report.axes import Axis, choose_axis
 from glue_jobs.delivery.report.lines import Line, Point, draw_line, find_gap
@@ -121,7 +122,7 @@ def _read_series(index: int, contract: Contract, stats: FileStats) -> _Series:
     columns = {column.name: column for column in contract.columns}
     y = None if chart.y == "rows" else columns[chart.y]
     if y and chart.only is not None:
-        whole = stats.units[y.name].get(chart.only)
+        whole = stats.units[y.name].get(guarded(chart.only))
         y = attrs.evolve(y, unit=chart.only)
     else:
         whole = stats.totals[y.name]["sum"] if y else Decimal(stats.rows)

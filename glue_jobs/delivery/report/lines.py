@@ -59,7 +59,7 @@ def find_gap(points: Sequence[Point]) -> float | None:
     steps = Counter(round(after.x - before.x, 6) for before, after in pairwise(points))
     if not steps:
         return None
-    usual, times = min(steps.most_common(), key=lambda item: (-item[1], item[0]))
+    ((usual, times),) = steps.most_common(1)
     return usual * 1.5 if times * 2 > len(points) - 1 and len(points) > 3 else None
 
 

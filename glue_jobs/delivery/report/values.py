@@ -35,7 +35,10 @@ def status(result: WindowResult) -> tuple[str, str]:
         )
     checked = _describe_checks(result)
     rows = count(result.stats.rows, "row")
-    delivered = f"The file has {rows}." if few else f"All {rows} of this window are in the file."
+    delivered = f"The file has {rows}."
+    if not few:
+        every = "The only row" if result.stats.rows == 1 else f"All {rows}"
+        delivered = f"{every} of this window {'is' if result.stats.rows == 1 else 'are'} in the file."
     return result.status.capitalize(), f"{delivered}{suppressed} {checked}"
 
 
@@ -79,10 +82,8 @@ def cards(result: WindowResult, items: int) -> list[tuple[str, str, str]]:
     for entry in manifest.build_headline(result)[:items]:
         total = Decimal(entry["total"])
         then = before["totals"].get(manifest.find_headline_total(entry)) if before else None
-        value = wording.cut(number(total), 160)
-        shown.append(
-            (wording.named(entry["title"], entry["unit"]), value, _describe_change(result, total, then))
-        )
+        title = wording.named(entry["title"], entry["unit"])
+        shown.append((title, number(total), _describe_change(result, total, then)))
     return shown
 
 
@@ -94,7 +95,7 @@ def _describe_change(result: WindowResult, now: Decimal | int, then: str | int |
     label = wording.label(before["window"])
     if before["contract_version"] != version:
         return f"not compared with {label}, which has version {before['contract_version']} of the contract"
-    return wording.cut(wording.change(now, None if then is None else Decimal(then), label), 300)
+    return wording.change(now, None if then is None else Decimal(then), label)
 
 
 def notes(result: WindowResult, text: int) -> list[str]:
@@ -138,9 +139,8 @@ def checks(result: WindowResult) -> tuple[str, list[CheckResult], list[CheckResu
     unknown = sum(check.passed is None for check in results)
     listed = {check.id for check in result.contract.check}
     main = [check for check in results if check.has_failed or check.id in listed]
-    summary = (
-        f"All {count(len(results), 'check')} passed." if results else "There are no checks for this file."
-    )
+    every = "The only check" if len(results) == 1 else f"All {count(len(results), 'check')}"
+    summary = f"{every} passed." if results else "There are no checks for this file."
     if failed:
         summary = f"{failed:,} of {count(len(results), 'check')} failed."
     elif unknown:
@@ -198,7 +198,12 @@ def _describe_generalised(personal: Personal) -> str:
         case "month":
             return "only year and month are left"
         case "prefix":
-            return f"only the first {count(personal.size or 1, 'character')} left"
+            size = personal.size or 1
+            return (
+                "only the first character is left"
+                if size == 1
+                else f"only the first {size} characters are left"
+            )
         case "bucket":
             return f"rounded down to steps of {number(personal.size or 1)}"
         case None:
@@ -214,7 +219,7 @@ def events(result: WindowResult, text: int) -> list[tuple[str, int]]:
     if rule := contract.deduplicate:
         key = prose(", ".join(rule.key), text)
         outcomes["duplicates"] = (
-            f"gave way to a {'later' if rule.keep == 'latest' else 'earlier'} event of the same {key}"
+            f"gave way to {'a later' if rule.keep == 'latest' else 'an earlier'} event of the same {key}"
         )
         outcomes["null_key"] = f"had no value for {key}"
     outcomes["invalid_event_time"] = (
