@@ -26,7 +26,9 @@ _MAILS: Final = (
     "unit/test_mails_over_ses unit/test_announcements unit/test_whole_mails unit/test_whole_pages "
     "unit/test_undelivered"
 )
-_LINKS: Final = "unit/test_link_tokens unit/test_link_opening unit/test_link_handler"
+_LINKS: Final = (
+    "unit/test_link_tokens unit/test_link_opening unit/test_link_handler unit/test_link_generations"
+)
 _REPORT: Final = (
     "unit/test_report unit/test_report_text unit/test_charts unit/test_wording unit/test_report_safety"
 )
