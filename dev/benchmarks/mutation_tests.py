@@ -10,7 +10,7 @@ from typing import Final
 _RESOURCES: Final = (
     "unit/test_resources_lifecycle unit/test_resources_ledger unit/test_resources_identity "
     "unit/test_resources_handler unit/test_core_stores unit/test_resources_sight unit/test_resources_state "
-    "unit/test_resources_patience"
+    "unit/test_resources_patience unit/test_resources_requests"
 )
 _ROTATION: Final = (
     "unit/test_rotation_handler vendors/test_rotation_ages vendors/test_rotation_protocol "
