@@ -337,6 +337,26 @@ def test_a_mail_has_three_figures_in_their_order():
 
 
 @pytest.mark.parametrize(
+    ("total", "change"),
+    [
+        ("1000", "+0.0"),
+        ("999.6", "+0.0"),
+        ("999.4", "-0.1"),
+        ("1110", "+11.0"),
+        ("20000", "+1900.0"),
+        ("9" * 40, None),
+    ],
+)
+def test_a_change_has_a_sign_and_one_decimal(total, change):
+    figure = {"column": "a", "title": "A", "unit": None, "total": total}
+    before = {"window": "2026-W45", "totals": {"a": "1000"}}
+    env = notified(published(headline=[figure]), manifests=[manifest(previous_window=before)])
+    (body,), _ = read_mails(env)
+    (line,) = [line for line in body.splitlines() if line.startswith("A: ")]
+    assert line == f"A: {message.group_digits(total)}" + (f" ({change} % against 2026-W45)" if change else "")
+
+
+@pytest.mark.parametrize(
     ("rows", "text"), [(0, "0 rows"), (1, "1 row"), (2, "2 rows"), (12345, "12,345 rows")]
 )
 def test_the_number_of_rows(rows, text):

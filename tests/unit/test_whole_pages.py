@@ -210,6 +210,7 @@ def test_a_change_is_rounded_to_a_tenth_of_a_percent(total, says):
         ({"column": "b"}, None),
         ({"column": "zero"}, None),
         ({"column": "odd"}, None),
+        ({"column": "a", "total": "9" * 30}, None),
     ],
 )
 def test_a_change_is_that_of_the_same_figure(number, change):
