@@ -16,7 +16,7 @@ _ROTATION: Final = (
     "unit/test_rotation_handler vendors/test_rotation_ages vendors/test_rotation_protocol "
     "vendors/test_rotation_confluent vendors/test_rotation_snowflake unit/test_rotation_versions "
     "unit/test_rotation_grace unit/test_rotation_steps unit/test_rotation_key_tests "
-    "vendors/test_rotation_confluent_keys"
+    "vendors/test_rotation_confluent_keys vendors/test_rotation_snowflake_logins"
 )
 _ROTATION_LONG: Final = (
     "vendors/test_rotation_machine vendors/test_rotation_crashes vendors/test_rotation_walk"
