@@ -26,7 +26,7 @@ _MAILS: Final = (
     "unit/test_notification_post unit/test_notification_handler unit/test_notification_recipients "
     "unit/test_mails_over_ses unit/test_announcements unit/test_whole_mails unit/test_whole_pages "
     "unit/test_undelivered unit/test_news unit/test_notification_failures "
-    "unit/test_announced_details"
+    "unit/test_announced_details unit/test_mail_limits"
 )
 _LINKS: Final = (
     "unit/test_link_tokens unit/test_link_opening unit/test_link_handler unit/test_link_generations"
