@@ -169,7 +169,7 @@ Nothing has to be done.
     [
         ("EXP-CHECK-BLOCKED", "window 2026-W44: A unit price is negative. (price_not_negative: 3)"),
         ("EXP-PERSONAL-DATA", "it contains what looks like personal data."),
-        ("EXP-TOO-LARGE", "the export's rules don't allow it."),
+        ("EXP-WINDOW-CHANGED", "the export's rules don't allow it."),
     ],
 )
 def test_a_blocked_window(code, why):
