@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import attrs
 import pytest
 
@@ -10,6 +12,7 @@ from lambdas.custom_resources.state import ResourceState, StateStore, accept_req
 from lambdas.shared import errors
 from lambdas.shared.errors import InProgress, StaleRequest
 from tests.support.resource_environment import ManualClock, MemoryDocuments, StackStates
+from tests.support.toy_kind import Toys
 
 FORWARD = "UPDATE_IN_PROGRESS"
 BACK = "UPDATE_ROLLBACK_IN_PROGRESS"
@@ -142,3 +145,21 @@ def test_a_state_that_does_not_exist_any_more_takes_no_facts(states):
     mine = lease(states)
     states.documents.rows.clear()
     assert refuse(StaleRequest, mine.save)[0] is errors.OVERTAKEN
+
+
+def test_a_replacement_that_a_rollback_deletes_is_deleted_with_its_own_properties():
+    toys = Toys()
+    toy = toys.resource(shelf="north", size="1")
+    toy.create()
+    new = {"shelf": "south", "size": "5", "colour": "blue"}
+    forward = toy.event("Update", toy.properties, ResourceProperties={"kind": "toy", **new})
+    new_id = toys.invocations.on_event(forward)["PhysicalResourceId"]
+    toys.invocations.is_complete({**forward, "PhysicalResourceId": new_id})
+    toys.stacks.status = BACK
+    back = toy.event("Update", new)
+    toy.run(back)
+    assert toys.kind.deleted == [("thing-2", "blue", 5)]
+    text, _ = toys.invocations.documents.rows[f"{toy.stack_id}|{new_id}"]
+    row = json.loads(text)
+    assert (row["request_id"], row["verb"], row["progress"]["done"]) == (back["RequestId"], "Delete", True)
+    assert row["given"] == back["OldResourceProperties"]
