@@ -371,3 +371,17 @@ def test_an_object_that_lists_show_late_is_deleted_in_the_same_call(toys):
     delete = toy.event("Delete", PhysicalResourceId="invented")
     assert toys.invocations.is_complete(delete) == {"IsComplete": True}
     assert toys.existing() == []
+
+
+def test_the_delete_of_another_object_of_the_name_proves_nothing_about_the_known_one(toys):
+    toy = toys.resource()
+    toy.create()
+    toys.shop.things["thing-2"] = toys.shop.things.pop("thing-1")
+
+    def hide(name, number, moment):
+        toys.shop.blind = toys.shop.blind or (name, moment) == ("remove", "after")
+
+    toys.shop.at_call = hide
+    with pytest.raises(TimedOut, match="unseen: no role"):
+        toy.delete()
+    assert toys.kind.deleted == [("thing-2", "red", 1)]
