@@ -288,6 +288,19 @@ def test_ten_manifests_are_read_to_find_a_window_with_rows(empty, found):
     assert bool(facts.last) is found
 
 
+def test_a_manifest_that_expires_after_it_was_listed_is_passed_over():
+    bucket = put_manifests("2026-W44", "2026-W45")
+    get = bucket.get_object
+
+    def expire(**asked):
+        bucket.objects.pop(f"{FOLDER}2026-W45.json", None)
+        return get(**asked)
+
+    bucket.get_object = expire
+    facts = gather(bucket, RunOutcome("weekly_sales", "run", "failed", "", RUN))
+    assert facts.last["window"]["label"] == "2026-W44"
+
+
 def test_a_manifest_of_another_generation_is_no_fact():
     bucket = put_manifests("2026-W46")
     for generation, is_fact in ((MANIFEST["generation"], True), (9, False), (None, False)):
