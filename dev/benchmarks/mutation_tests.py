@@ -8,23 +8,30 @@ from collections.abc import Mapping
 from typing import Final
 
 _RESOURCES: Final = (
-    "unit/test_resources_lifecycle unit/test_resources_ledger unit/test_resources_identity "
-    "unit/test_resources_handler unit/test_core_stores"
+    "unit/test_resources_state unit/test_resources_order unit/test_resources_patience "
+    "unit/test_resources_requests unit/test_resources_ledger unit/test_resources_identity "
+    "unit/test_resources_handler unit/test_core_stores unit/test_resources_sight "
+    "unit/test_resources_lifecycle"
 )
 _ROTATION: Final = (
-    "unit/test_rotation_handler vendors/test_rotation_ages vendors/test_rotation_protocol "
+    "unit/test_rotation_steps unit/test_rotation_versions unit/test_rotation_grace "
+    "unit/test_rotation_key_tests unit/test_rotation_handler vendors/test_rotation_confluent_keys "
+    "vendors/test_rotation_snowflake_logins vendors/test_rotation_ages vendors/test_rotation_protocol "
     "vendors/test_rotation_confluent vendors/test_rotation_snowflake"
 )
 _ROTATION_LONG: Final = (
     "vendors/test_rotation_machine vendors/test_rotation_crashes vendors/test_rotation_walk"
 )
 _MAILS: Final = (
+    "unit/test_whole_mails unit/test_whole_pages unit/test_news unit/test_mail_limits "
+    "unit/test_announced_details unit/test_undelivered unit/test_notification_failures "
     "unit/test_notification_runs unit/test_notification_messages unit/test_notification_text "
     "unit/test_notification_post unit/test_notification_handler unit/test_notification_recipients "
     "unit/test_mails_over_ses unit/test_announcements"
 )
 _LINKS: Final = (
-    "unit/test_link_token_limits unit/test_link_tokens unit/test_link_opening unit/test_link_handler"
+    "unit/test_link_token_limits unit/test_link_generations unit/test_link_tokens unit/test_link_opening "
+    "unit/test_link_handler"
 )
 _REPORT: Final = (
     "unit/test_report_values unit/test_report_columns unit/test_chart_lines unit/test_figures "
@@ -132,7 +139,7 @@ SELECTIONS: Final[Mapping[str, tuple[str, str]]] = {
     "lambdas/confluent/client.py": (_CONFLUENT, "vendors/test_first_deployment"),
     "lambdas/confluent/errors.py": (f"unit/test_errors {_CONFLUENT}", "vendors/test_first_deployment"),
     "lambdas/confluent/key_services.py": (_CONFLUENT, "vendors/test_rotation_confluent"),
-    "lambdas/custom_resources/cleanup.py": ("unit/test_cleanup", ""),
+    "lambdas/custom_resources/cleanup.py": ("unit/test_cleanup_requests unit/test_cleanup", ""),
     "lambdas/custom_resources/provider.py": (
         _RESOURCES,
         "unit/test_resources_faults vendors/test_first_deployment",

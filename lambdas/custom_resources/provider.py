@@ -186,7 +186,7 @@ class Task:
         target = parse_physical_id(self.request.discard)
         if target is None:
             return None
-        request = attrs.evolve(self.request, verb=DELETE, given=self.request.before, discard="")
+        request = attrs.evolve(self.request, verb=DELETE, given=self.request.before)
         return Task(self.lifecycle, request, target)
 
     def _accept(self) -> None:

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime
-from decimal import Decimal
 from typing import Any, Final
 from zoneinfo import ZoneInfo
 
@@ -124,7 +123,7 @@ def _format_instant(instant: str, zone: str) -> str:
 
 def _describe_number(number: Mapping[str, Any], facts: Facts) -> dict[str, Any]:
     change = facts.change(number)
-    percent = f"{change[0].quantize(Decimal('0.1')):+f}" if change else None
+    percent = f"{change[0]:+f}" if change else None
     return {
         "title": _quote(number["title"]),
         "unit": _quote(number["unit"]) if number.get("unit") else None,

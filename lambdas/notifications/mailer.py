@@ -291,10 +291,9 @@ class Notifier:
     def _read_attachments(self, export: ExportSettings, news: RunOutcome) -> tuple[Attachment, ...]:
         contract_in_zip = outcome.read_contract(export.name)
         most_kb = contract_in_zip.delivery.attach_up_to_kb if contract_in_zip else 0
-        if not most_kb or not news.has_file:
+        if not most_kb:
             return ()
-        files = message.select_files(news.document)
-        return read_attachments(self.objects, files, most_kb)
+        return read_attachments(self.objects, message.select_files(news.document), most_kb)
 
     def _write(self, key: str, marker: Marker, over: str) -> str:
         """Overwrite the marker with the ETag `over`.

@@ -209,7 +209,7 @@ def _list_numbers(news: RunOutcome, facts: Facts) -> Iterator[str]:
     for number in (news.document.get("headline") or [])[:HEADLINES]:
         unit = f" {quote_line(number['unit'])}" if number.get("unit") else ""
         change = facts.change(number)
-        against = f" ({change[0]:+.1f} % against {quote_line(change[1])})" if change else ""
+        against = f" ({change[0]:+f} % against {quote_line(change[1])})" if change else ""
         yield f"{quote_line(number['title'])}: {group_digits(number['total'])}{unit}{against}"
     yield from describe_generation(news)
     yield ""

@@ -171,8 +171,8 @@ class Facts:
     attached: Sequence[Attachment] = ()
 
     def change(self, number: Mapping[str, Any]) -> tuple[Decimal, str] | None:
-        """Return the change of a headline number from the window before, in percent, and that window's
-        label.
+        """Return the change of a headline number from the window before, in percent with one decimal, and
+        that window's label; None if there is none, or if it can't be shown.
         """
         before = self.manifest.get("previous_window") or {}
         figure = (
@@ -182,7 +182,8 @@ class Facts:
         )
         old = (before.get("totals") or {}).get(figure) or "0"
         try:
-            return (Decimal(str(number["total"])) / Decimal(old) - 1) * 100, before["window"]
+            percent = (Decimal(str(number["total"])) / Decimal(old) - 1) * 100
+            return percent.quantize(Decimal("0.1")) + 0, before["window"]  # + 0: there is no -0.0
         except (InvalidOperation, ZeroDivisionError):
             return None
 

@@ -100,11 +100,10 @@ def _describe_change(change: tuple[Decimal, str] | None) -> str:
         return ""
     percent, before = change
     label = _quote(before)
-    rounded = percent.quantize(Decimal("0.1"))
-    if not rounded:
+    if not percent:
         return f"<br>= the same as in {label}"
-    sign, word = ("▲ +", "more") if rounded > 0 else ("▼ −", "less")
-    return f"<br>{sign}{abs(rounded):,} % {word} than in {label}"
+    sign, word = ("▲ +", "more") if percent > 0 else ("▼ −", "less")
+    return f"<br>{sign}{abs(percent):,} % {word} than in {label}"
 
 
 def _offer_files(

@@ -266,11 +266,7 @@ def _is_newer(context: RotationContext, key: _Key, managed: list[_Key]) -> bool 
     times.
     """
     current_id = context.current.get_text(KEY_ID)
-    time_of_current = 0.0
-    for managed_key in managed:
-        if managed_key.id == current_id:
-            time_of_current = _parse_time(managed_key.created)
-            break
+    time_of_current = next((_parse_time(other.created) for other in managed if other.id == current_id), 0.0)
     time_of_key = _parse_time(key.created)
     if not time_of_current or not time_of_key:
         return None

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import io
 import json
+from contextlib import suppress
 
 import pytest
 
@@ -328,3 +329,59 @@ def test_a_rollback_deletes_what_was_never_created_without_a_proof(toys):
     toys.shop.blind = True
     toy.delete()
     assert "create" not in toys.shop.calls
+
+
+@pytest.mark.parametrize(("whose", "creates"), [("shop", 2), ("kind", 2), (None, 1)])
+def test_where_names_are_unique_a_second_create_needs_no_proof(toys, whose, creates):
+    """The vendor refuses a second object of the name."""
+    if whose:
+        getattr(toys, whose).NAMES_ARE_UNIQUE = True
+    raise_once(toys.shop, "create", "before", Transient(errors.UNREACHABLE, "no answer"))
+    event = toys.resource().event("Create")
+    known = {**event, **toys.invocations.on_event(event)}
+    toys.invocations.is_complete(known)
+    toys.shop.blind = True
+    toys.invocations.is_complete(known)
+    toys.clock.sleep(61)
+    with suppress(TimedOut):
+        toys.invocations.is_complete(known)
+    assert toys.shop.writes().count("create") == creates
+
+
+def test_an_object_whose_absence_the_vendor_shows_needs_no_login_that_sees(toys):
+    toy = toys.resource()
+    toy.create()
+    toys.kind.ABSENCE_IS_SHOWN = True
+    toys.shop.blind = True
+    toy.delete()
+    assert facts(toys)["removed_own"]
+
+
+def test_an_object_that_lists_show_late_is_deleted_in_the_same_call(toys):
+    toy = toys.resource()
+    toy.create()
+    toys.invocations.documents.rows.clear()
+    toys.shop.hidden = {"thing-1"}
+
+    def show(name, number, moment):
+        if (name, moment) == ("listed", "after"):
+            toys.shop.hidden = set()
+
+    toys.shop.at_call = show
+    delete = toy.event("Delete", PhysicalResourceId="invented")
+    assert toys.invocations.is_complete(delete) == {"IsComplete": True}
+    assert toys.existing() == []
+
+
+def test_the_delete_of_another_object_of_the_name_proves_nothing_about_the_known_one(toys):
+    toy = toys.resource()
+    toy.create()
+    toys.shop.things["thing-2"] = toys.shop.things.pop("thing-1")
+
+    def hide(name, number, moment):
+        toys.shop.blind = toys.shop.blind or (name, moment) == ("remove", "after")
+
+    toys.shop.at_call = hide
+    with pytest.raises(TimedOut, match="unseen: no role"):
+        toy.delete()
+    assert toys.kind.deleted == [("thing-2", "red", 1)]

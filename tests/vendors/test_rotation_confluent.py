@@ -12,7 +12,7 @@ import pytest
 
 from lambdas.rotation.versions import DAY, PENDING_LIFE
 from lambdas.shared.errors import LakeferryError, Refused, Transient
-from simulators.confluent.iam import issue_key
+from simulators.confluent.iam import bind_role, issue_key
 from simulators.confluent.model import KeyKind
 from simulators.confluent.organization import Quotas
 from tests.support.resource_environment import START
@@ -418,10 +418,7 @@ def test_a_cloud_key_that_sees_no_keys_revokes_none_and_says_so(env):
     replaced = env.fields("kafka")
     env.rotate("kafka")
     org = env.confluent.organization
-    weak = issue_key(org, "sa-weak", KeyKind.CLOUD, "cloud", org.crn, delay=0)
-    admin = env.secrets.all["admin"]
-    fields = {**env.fields("admin"), "apiKey": weak.id, "apiSecret": weak.secret}
-    admin.versions[admin.labelled(CURRENT)][0] = json.dumps(fields)
+    set_admin(env, issue_key(org, "sa-weak", KeyKind.CLOUD, "cloud", org.crn, delay=0))
     with pytest.raises(LakeferryError, match="CFL-UNSEEN"):
         env.ask(operation="revoke", secret="kafka")
     assert env.accepts(replaced)
@@ -432,12 +429,30 @@ def test_a_cloud_key_of_another_organization_revokes_none_and_says_so(env):
     env.rotate("kafka")
     _, other = env.confluent.add_organization()
     env.clock.sleep(900)
-    admin = env.secrets.all["admin"]
-    fields = {**env.fields("admin"), "apiKey": other.id, "apiSecret": other.secret}
-    admin.versions[admin.labelled(CURRENT)][0] = json.dumps(fields)
+    set_admin(env, other)
     with pytest.raises(LakeferryError, match="has no account"):
         env.ask(operation="revoke", secret="kafka")
     assert env.accepts(replaced)
+
+
+def test_the_owner_of_an_account_alone_sees_that_the_account_is_gone(env):
+    """It is no administrator of the organization, and needs none for this."""
+    env.rotate("kafka")
+    org = env.confluent.organization
+    weak = issue_key(org, "sa-weak", KeyKind.CLOUD, "cloud", org.crn, delay=0)
+    bind_role(org, "User:sa-weak", "ResourceOwner", f"{org.crn}/service-account={env.owner}")
+    env.clock.sleep(900)
+    set_admin(env, weak)
+    del org.service_accounts[env.owner]
+    del org.api_keys[env.fields("kafka")["apiKey"]]
+    with pytest.raises(LakeferryError, match=f"Cloud key {weak.id} has no account {env.owner}"):
+        env.ask(operation="revoke", secret="kafka")
+
+
+def set_admin(env, key):
+    admin = env.secrets.all["admin"]
+    fields = {**env.fields("admin"), "apiKey": key.id, "apiSecret": key.secret}
+    admin.versions[admin.labelled(CURRENT)][0] = json.dumps(fields)
 
 
 def test_revoking_is_refused_where_the_current_key_does_not_work(env):

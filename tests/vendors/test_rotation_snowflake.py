@@ -61,7 +61,7 @@ def test_the_slots_take_turns_and_the_replaced_key_keeps_working(env):
 def test_r5_within_the_grace_the_replaced_key_is_not_overwritten(env):
     env.rotate("snowflake")
     env.clock.sleep(6 * DAY)
-    refused(env, "ROT-IN-GRACE")
+    assert f"{FIRST} of user {USER}. " in refused(env, "ROT-IN-GRACE")
     env.clock.sleep(DAY + 3600)
     env.rotate("snowflake")
 
@@ -69,7 +69,7 @@ def test_r5_within_the_grace_the_replaced_key_is_not_overwritten(env):
 def test_r6_foreign_keys_in_both_slots_are_left_alone(env):
     for slot in (FIRST, SECOND):
         set_by_hand(env, slot, pair_of(pool()[-1 if slot == FIRST else -2]))
-    refused(env, "ROT-LOCKED-OUT")
+    assert f"user {USER}: " in refused(env, "ROT-LOCKED-OUT")
 
 
 def test_r6_a_foreign_key_beside_the_current_one_is_left_alone(env):
@@ -89,7 +89,7 @@ def test_r6_a_foreign_key_in_place_of_the_current_one_is_left_alone(env):
         next(number for number, slot_value in env.slots().items() if slot_value == current)
     ]
     set_by_hand(env, slot)
-    refused(env, "ROT-FOREIGN-KEY")
+    assert f"neither slot of user {USER} holds the current key. " in refused(env, "ROT-FOREIGN-KEY")
 
 
 def test_a_slot_that_was_emptied_manually_is_filled(env):
@@ -244,6 +244,20 @@ def test_r21_with_the_current_key_gone_the_replaced_one_logs_in(env):
     env.run_sql(f"ALTER USER {USER} UNSET {slot}")
     env.rotate("snowflake")
     assert env.accepts(env.fields("snowflake"))
+
+
+def test_a_key_that_can_not_be_read_stops_no_other_from_logging_in(env):
+    env.rotate("snowflake")
+    current = env.id_of(env.fields("snowflake"))
+    (number,) = [number for number, fingerprint in env.slots().items() if fingerprint == current]
+    env.run_sql(f"ALTER USER {USER} UNSET {FIRST if number == 1 else SECOND}")
+    version = env.secrets.start("snowflake")
+    unreadable = {**env.fields("snowflake"), "privateKey": "unreadable"}
+    env.secrets.all["snowflake"].versions[version][0] = json.dumps(unreadable)
+    with pytest.raises(Refused) as raised:
+        env.step("snowflake", "setSecret", version)
+    assert raised.value.kind.code == "ROT-BAD-KEY"
+    assert raised.value.what.startswith(f"the private key of version {version}: ")
 
 
 def test_revoking_empties_the_other_slot_and_keeps_a_foreign_key(env):
