@@ -36,6 +36,7 @@ _SNOWFLAKE: Final = (
     "unit/test_snowflake_base_kinds unit/test_snowflake_grant unit/test_snowflake_tables "
     "unit/test_snowflake_trust unit/test_snowflake_user"
 )
+_CONTRACT: Final = "unit/test_contract_limits unit/test_check_rules unit/test_contract_rules"
 _JOB: Final = "spark/test_windows_of_time spark/test_values spark/test_events spark/test_aggregates"
 _KILL: Final = "faults/test_kill faults/test_races faults/test_storage"
 
@@ -47,8 +48,8 @@ SELECTIONS: Final[Mapping[str, tuple[str, str]]] = {
         "unit/test_validation",
         "unit/test_deployment_file infra/test_names",
     ),
-    "config/exports/contract_rules.py": ("unit/test_contract_rules unit/test_check", ""),
-    "config/exports/personal_rules.py": ("unit/test_contract_rules unit/test_check", ""),
+    "config/exports/contract_rules.py": (_CONTRACT, "unit/test_check"),
+    "config/exports/personal_rules.py": (_CONTRACT, "unit/test_check"),
     "config/exports/cron.py": ("unit/test_cron", "unit/test_watch"),
     "config/exports/windows.py": (
         "unit/test_windows unit/test_which_windows unit/test_wording",
