@@ -36,14 +36,16 @@ _SNOWFLAKE: Final = (
     "unit/test_snowflake_base_kinds unit/test_snowflake_grant unit/test_snowflake_tables "
     "unit/test_snowflake_trust unit/test_snowflake_user"
 )
-_CONTRACT: Final = "unit/test_contract_limits unit/test_check_rules unit/test_contract_rules"
+_CONTRACT: Final = (
+    "unit/test_contract_limits unit/test_personal_rules unit/test_check_rules unit/test_contract_rules"
+)
 _JOB: Final = "spark/test_windows_of_time spark/test_values spark/test_events spark/test_aggregates"
 _KILL: Final = "faults/test_kill faults/test_races faults/test_storage"
 
 SELECTIONS: Final[Mapping[str, tuple[str, str]]] = {
-    "config/deployments/rules.py": ("unit/test_deployment_file", ""),
-    "config/deployments/topic_rules.py": ("unit/test_deployment_file", ""),
-    "config/deployments/export_rules.py": ("unit/test_deployment_file", ""),
+    "config/deployments/rules.py": ("unit/test_deployment_rules", "unit/test_deployment_file"),
+    "config/deployments/topic_rules.py": ("unit/test_topic_rules", "unit/test_deployment_file"),
+    "config/deployments/export_rules.py": ("unit/test_export_rules", "unit/test_deployment_file"),
     "config/deployments/validation.py": (
         "unit/test_validation",
         "unit/test_deployment_file infra/test_names",
@@ -150,8 +152,8 @@ SELECTIONS: Final[Mapping[str, tuple[str, str]]] = {
     "lambdas/snowflake/keypair.py": ("unit/test_snowflake_keypair", _SNOWFLAKE),
     "lambdas/snowflake/sql.py": ("unit/test_snowflake_sql", _SNOWFLAKE),
     "config/deployments/lineage.py": ("unit/test_lineage", "unit/test_deployment_file"),
-    "config/deployments/ownership_rules.py": ("unit/test_deployment_file", ""),
-    "config/deployments/source_rules.py": ("unit/test_deployment_file", ""),
+    "config/deployments/ownership_rules.py": ("unit/test_topic_rules", "unit/test_deployment_file"),
+    "config/deployments/source_rules.py": ("unit/test_source_rules", "unit/test_deployment_file"),
     "config/exports/topic_schema.py": (
         "unit/test_imported_schemas unit/test_topic_schema",
         "unit/test_check",
