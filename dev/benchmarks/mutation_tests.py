@@ -164,7 +164,10 @@ SELECTIONS: Final[Mapping[str, tuple[str, str]]] = {
     "lakeferry/topics/tables.py": ("unit/test_source_checks", ""),
     "config/errors.py": ("unit/test_errors", ""),
     "config/exports/personal.py": ("unit/test_personal", "unit/test_contract_rules unit/test_check"),
-    "config/toml_model.py": ("unit/test_toml_model", "unit/test_check unit/test_deployment_file"),
+    "config/toml_model.py": (
+        "unit/test_toml_model unit/test_toml_values",
+        "unit/test_check unit/test_deployment_file",
+    ),
     "glue_jobs/borders.py": ("spark/test_contract_edits", "spark/test_windows_of_time"),
     "glue_jobs/completeness.py": ("spark/test_completeness", "spark/test_windows_of_time"),
     "glue_jobs/decimals.py": ("spark/test_decimals", ""),
