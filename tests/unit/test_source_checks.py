@@ -20,6 +20,7 @@ from lakeferry.topics import schemas
 from tests.support import shipped
 
 _numbers = itertools.count(1)
+KEY = "arn:aws:kms:us-west-2:000000000000:key/12345678-0000-0000-0000-000000000000"
 
 
 @attrs.frozen
@@ -67,6 +68,14 @@ class Team:
         checks = source.look(self.ctx(**changed))
         return {check.name: (check.result, check.message, check.fix) for check in checks}
 
+    def list_failed(self, **changed):
+        """Return (name, message, fix, what is needed) of each check that failed."""
+        return [
+            (check.name, check.message, check.fix, check.needed)
+            for check in source.look(self.ctx(**changed))
+            if check.result is Result.FAIL
+        ]
+
 
 @pytest.fixture
 def team(lake_aws):
@@ -80,60 +89,95 @@ def failed(checks):
 
 def test_what_exists_is_named_and_passes(team):
     team.create_all()
-    checks = team.look()
-    assert failed(checks) == {}
-    assert checks["source database"][1] == f"{team.database} with 2 Iceberg tables; it is only read"
-    assert checks.keys() == {
-        *("source bucket", "source database"),
-        *("Glue table sales_orders", "Glue table stock_trades"),
-    }
+    found = [(check.group, check.name, check.result, check.message) for check in source.look(team.ctx())]
+    assert found == [
+        ("storage", name, Result.OK, message)
+        for name, message in {
+            "source bucket": f"{team.bucket} in {team.region}; it is only read",
+            "source database": f"{team.database} with 2 Iceberg tables; it is only read",
+            "Glue table sales_orders": f"{team.database}.sales_orders",
+            "Glue table stock_trades": f"{team.database}.stock_trades",
+        }.items()
+    ]
+
+
+def test_a_deployment_that_creates_its_tables_has_no_source_to_check():
+    assert source.look(DeploymentContext(shipped.load("dev"))) == []
 
 
 def test_a_missing_bucket(team):
     team.create_table("sales_orders")
-    message, fix = failed(team.look())["source bucket"]
-    assert message == f"there is no bucket {team.bucket}"
-    assert "source.tableflow_bucket" in fix
+    assert team.list_failed()[0] == (
+        "source bucket",
+        f"there is no bucket {team.bucket}",
+        "Correct `source.tableflow_bucket` in the deployment file: the location of each table has the name",
+        "",
+    )
 
 
 def test_a_bucket_in_another_region(team):
     team.create_bucket("us-west-2")
-    message, fix = failed(team.look())["source bucket"]
-    assert message == f"{team.bucket} is in us-west-2"
-    assert 'aws.region = "us-west-2"' in fix
+    assert team.list_failed()[0] == (
+        "source bucket",
+        f"{team.bucket} is in us-west-2",
+        'Set `aws.region = "us-west-2"` in the deployment file: Glue, the tables and the exports are in one '
+        "region",
+        team.region,
+    )
+    assert "source bucket's KMS key" not in team.look(kms_key=KEY), "its key is not the one of this region"
 
 
 def test_a_bucket_that_the_login_may_not_see_does_not_stop_a_deployment():
     """The job's role may see it."""
     forbidden = ClientError({"Error": {"Code": "403", "Message": "Forbidden"}}, "HeadBucket")
     check = source._explain_unseen_bucket("acme-tableflow", forbidden)
-    assert (check.result, "can't be checked" in check.message) == (Result.WARN, True)
+    assert (check.name, check.result, check.is_seen) == ("source bucket", Result.WARN, False)
+    assert (check.message, check.fix) == (
+        "acme-tableflow can't be checked: it belongs to another account, or you may not see it",
+        "Check as somebody who may. If it is another account's, its policy must let this account read it",
+    )
+
+
+def test_a_bucket_for_which_s3_has_no_answer_is_a_failure():
+    broken = ClientError({"Error": {"Code": "500", "Message": "Internal"}}, "HeadBucket")
+    check = source._explain_unseen_bucket("acme-tableflow", broken)
+    assert (check.name, check.result, check.is_seen) == ("source bucket", Result.FAIL, False)
 
 
 def test_a_missing_database(team):
     team.create_bucket()
-    message, fix = failed(team.look())["source database"]
-    assert (f"NO-DATABASE: there is no Glue database {team.database}" in message, "lkc-…" in fix) == (
-        True,
-        True,
-    )
+    checks = team.look()
+    message, fix = failed(checks)["source database"]
+    assert message == f"NO-DATABASE: there is no Glue database {team.database} in {team.region}"
+    assert "lkc-…" in fix
+    assert list(checks) == ["source bucket", "source database"]
 
 
 def test_a_database_without_iceberg_tables(team):
     team.create_bucket()
     team.create_table("sales_orders", kind="EXTERNAL_TABLE")
-    message, fix = failed(team.look())["source database"]
-    assert message == f"Glue shows you no Iceberg tables in {team.database}"
-    assert ("Glue integration" in fix, "Lake Formation" in fix) == (True, True)
+    assert team.list_failed() == [
+        (
+            "source database",
+            f"Glue shows you no Iceberg tables in {team.database}",
+            "Correct `source.glue_database` in the deployment file, or connect Tableflow's Glue integration: it "
+            "creates the tables. If Lake Formation governs the database, ask for DESCRIBE on its tables",
+            "",
+        )
+    ]
 
 
 def test_a_topic_without_a_table(team):
     team.create_bucket()
     team.create_table("sales_orders")
     team.create_table("stock_trades", kind="EXTERNAL_TABLE")
-    message, fix = failed(team.look())["Glue table stock_trades"]
-    assert message == f"{team.database}.stock_trades is not an Iceberg table"
-    assert "Iceberg tables: sales_orders" in fix
+    team.create_table("another")
+    assert team.list_failed()[-1] == (
+        "Glue table stock_trades",
+        f"{team.database}.stock_trades is not an Iceberg table",
+        "Correct the topic's name in the deployment file. Iceberg tables: another, sales_orders",
+        "",
+    )
 
 
 def test_a_topic_that_nobody_writes(team):
@@ -148,11 +192,15 @@ def test_a_table_in_another_bucket(team):
     team.create_table("sales_orders", bucket="elsewhere")
     team.create_table("stock_trades")
     team.write_metadata("stock_trades")
-    ((name, (message, _)),) = failed(team.look()).items()
-    assert (name, message) == (
-        "Glue table sales_orders",
-        f"{team.database}.sales_orders is in bucket elsewhere",
-    )
+    assert team.list_failed() == [
+        (
+            "Glue table sales_orders",
+            f"{team.database}.sales_orders is in bucket elsewhere",
+            "Set `source.tableflow_bucket` in the deployment file to that bucket. Tables of two buckets need two "
+            "deployments",
+            team.bucket,
+        )
+    ]
 
 
 def test_tables_with_a_key_that_the_file_does_not_name(team):
@@ -161,21 +209,32 @@ def test_tables_with_a_key_that_the_file_does_not_name(team):
     kms = boto3.client("kms")
     arn, another = (kms.create_key()["KeyMetadata"]["Arn"] for _ in range(2))
     team.write_metadata("stock_trades", ServerSideEncryption="aws:kms", SSEKMSKeyId=arn)
+    file = f"s3://{team.bucket}/1/v1/stock_trades/metadata/1.metadata.json"
     for named in (None, another):
-        ((name, (message, fix)),) = failed(team.look(kms_key=named)).items()
-        assert (name, arn in message, f'source.kms_key = "{arn}"' in fix) == (
-            "Glue table stock_trades",
-            True,
-            True,
-        )
-    assert failed(team.look(kms_key=arn)) == {}
+        assert team.list_failed(kms_key=named) == [
+            (
+                "Glue table stock_trades",
+                f"{file} is encrypted with {arn}, and the exports may not use that",
+                f'Set `source.kms_key = "{arn}"` in the deployment file',
+                named or "",
+            )
+        ]
+    checks = team.look(kms_key=arn)
+    assert failed(checks) == {}
+    assert checks["source bucket's KMS key"][1] == arn
 
 
 def test_a_table_whose_metadata_is_gone(team):
     team.create_all()
     boto3.client("s3").delete_object(Bucket=team.bucket, Key="1/v1/stock_trades/metadata/1.metadata.json")
-    message, fix = failed(team.look())["Glue table stock_trades"]
-    assert ("there is no s3://" in message, "Tableflow" in fix) == (True, True)
+    assert team.list_failed() == [
+        (
+            "Glue table stock_trades",
+            f"there is no s3://{team.bucket}/1/v1/stock_trades/metadata/1.metadata.json, to which Glue leads",
+            "Look at the table in Tableflow: it was moved, or somebody deleted its files",
+            "",
+        )
+    ]
 
 
 def test_a_disabled_key(team):
@@ -183,14 +242,22 @@ def test_a_disabled_key(team):
     kms = boto3.client("kms")
     arn = kms.create_key()["KeyMetadata"]["Arn"]
     kms.disable_key(KeyId=arn)
-    message, fix = failed(team.look(kms_key=arn))["source bucket's KMS key"]
+    ((name, message, fix, needed),) = team.list_failed(kms_key=arn)
+    assert (name, needed) == ("source bucket's KMS key", "Enabled")
     assert (f"{arn} is Disabled" in message, "enable-key" in fix) == (True, True)
 
 
 def test_a_key_that_does_not_exist(team):
     team.create_all()
     arn = f"arn:aws:kms:{team.region}:000000000000:key/12345678-0000-0000-0000-000000000000"
-    assert "there is no key" in failed(team.look(kms_key=arn))["source bucket's KMS key"][0]
+    assert team.list_failed(kms_key=arn) == [
+        (
+            "source bucket's KMS key",
+            f"there is no key {arn}",
+            "Correct `source.kms_key` in the deployment file",
+            "",
+        )
+    ]
 
 
 ORDER_ID = {"id": 1, "name": "order_id", "type": "string", "required": True}

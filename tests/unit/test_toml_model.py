@@ -206,7 +206,12 @@ def test_a_rule_is_skipped_if_its_values_could_not_be_read():
     def wants_the_name(bike: Bike):
         yield "name", bike.name.upper()
 
+    def repeats_the_kind(bike: Bike):
+        yield "kind", f"{bike.kind} is taken"
+
     assert problems("from = 2026-01-05", wants_the_name) == [(0, "name", "missing. What it is called.")]
+    (found,) = problems(WHOLE.replace('"race"', '"raze"'), repeats_the_kind)
+    assert found[2].startswith("'raze' is none of")
 
 
 def test_an_exception_in_a_rule_is_raised():
