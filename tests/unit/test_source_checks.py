@@ -283,6 +283,9 @@ def imports(team, tmp_path):
         ctx = DeploymentContext(attrs.evolve(ctx.loaded, sources=sources))
         topics = schemas.select_topics(ctx, ["sales_orders"])
         (imported,) = schemas.import_schemas(ctx, topics, replace=replace)
+        file = str(tmp_path / "topics" / "sales_orders.avsc")
+        of_table = ("sales_orders", file, len(columns), schemas.TABLE, "")
+        assert (imported.topic, imported.file, imported.fields, imported.read_from, imported.why) == of_table
         return imported.state, imported.changes
 
     return import_schema
@@ -305,7 +308,7 @@ def test_a_file_with_other_fields_is_kept(imports, tmp_path):
     assert file.read_text() == kept
     longer = {**ORDER_ID, "type": "long"}
     assert imports(longer) == ("differs", ('order_id is "long", and the file has "string"',))
-    assert imports(longer, replace=True)[0] == "written"
+    assert imports(longer, replace=True) == ("written", ('order_id is "long", and the file has "string"',))
     assert '"long"' in file.read_text()
     assert sorted(path.name for path in (tmp_path / "topics").iterdir()) == ["sales_orders.avsc"]
 
@@ -313,14 +316,22 @@ def test_a_file_with_other_fields_is_kept(imports, tmp_path):
 def test_a_table_of_another_format_is_named(team):
     team.create_table("sales_orders", kind="EXTERNAL_TABLE")
     ctx = team.ctx()
-    with pytest.raises(CommandFailed, match="sales_orders is not an Iceberg table"):
+    with pytest.raises(CommandFailed) as refused:
         schemas.import_schemas(ctx, schemas.select_topics(ctx, ["sales_orders"]), replace=False)
+    assert (refused.value.code, refused.value.message, refused.value.hint) == (
+        "NO-TABLE",
+        f"table {team.database}.sales_orders is not an Iceberg table",
+        f"Iceberg tables of {team.database}: none",
+    )
 
 
 def test_a_column_that_tableflow_does_not_write_is_named(imports):
-    with pytest.raises(CommandFailed, match="column total has type variant") as refused:
+    with pytest.raises(CommandFailed) as refused:
         imports(ORDER_ID, {**TOTAL, "type": "variant"})
-    assert refused.value.code == "TABLE-UNREADABLE"
+    assert (refused.value.code, refused.value.message) == (
+        "TABLE-UNREADABLE",
+        "the table of sales_orders: column total has type variant, which Tableflow doesn't write",
+    )
 
 
 def test_a_table_without_its_metadata_is_named(team):
