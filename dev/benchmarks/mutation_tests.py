@@ -159,9 +159,15 @@ SELECTIONS: Final[Mapping[str, tuple[str, str]]] = {
         "unit/test_check",
     ),
     "lakeferry/health/source.py": ("unit/test_source_checks", ""),
-    "lakeferry/topics/avro.py": ("unit/test_imported_schemas", "unit/test_source_checks"),
-    "lakeferry/topics/schemas.py": ("unit/test_source_checks", ""),
-    "lakeferry/topics/tables.py": ("unit/test_source_checks", ""),
+    "lakeferry/topics/avro.py": (
+        "unit/test_schema_differences unit/test_imported_schemas",
+        "unit/test_source_checks",
+    ),
+    "lakeferry/topics/schemas.py": (
+        "unit/test_schema_differences unit/test_source_checks unit/test_source_registry",
+        "unit/test_discovery unit/test_derived_registered_schemas cli/test_existing_cluster",
+    ),
+    "lakeferry/topics/tables.py": ("unit/test_schema_differences unit/test_source_checks", ""),
     "config/errors.py": ("unit/test_errors", ""),
     "config/exports/personal.py": ("unit/test_personal", "unit/test_contract_rules unit/test_check"),
     "config/toml_model.py": (

@@ -67,6 +67,7 @@ def test_a_table_needs_a_schema_or_somebody_who_registers_one(sources):
     topics = [
         Topic(name="lost", schema_file="topics/lost.avsc", tableflow=table),
         Topic(name="known", tableflow=table, datagen="schema"),
+        Topic(name="known_too", schema_file="topics/known.avsc", tableflow=table),
         Topic(name="bare", tableflow=table),
         Topic(name="made_up", datagen="schema", tableflow=table),
         Topic(name="plain"),
@@ -77,11 +78,11 @@ def test_a_table_needs_a_schema_or_somebody_who_registers_one(sources):
     assert list(topic_rules.schemas_exist(deployment(topics=topics), sources)) == [
         ("topics[0].schema", "topics/lost.avsc is not a file in the project's folder"),
         (
-            "topics[2].tableflow",
+            "topics[3].tableflow",
             "bare has no schema, and Tableflow refuses such a topic. Add project/topics/bare.avsc, or datagen",
         ),
         (
-            "topics[3].datagen",
+            "topics[4].datagen",
             "data is made from the topic's schema, and project/topics/made_up.avsc doesn't exist",
         ),
     ]
