@@ -151,7 +151,10 @@ SELECTIONS: Final[Mapping[str, tuple[str, str]]] = {
     "lambdas/snowflake/client.py": (_SNOWFLAKE, ""),
     "lambdas/snowflake/keypair.py": ("unit/test_snowflake_keypair", _SNOWFLAKE),
     "lambdas/snowflake/sql.py": ("unit/test_snowflake_sql", _SNOWFLAKE),
-    "config/deployments/lineage.py": ("unit/test_lineage", "unit/test_deployment_file"),
+    "config/deployments/lineage.py": (
+        "unit/test_lineage_details unit/test_lineage",
+        "unit/test_deployment_file",
+    ),
     "config/deployments/ownership_rules.py": ("unit/test_topic_rules", "unit/test_deployment_file"),
     "config/deployments/source_rules.py": ("unit/test_source_rules", "unit/test_deployment_file"),
     "config/exports/topic_schema.py": (
