@@ -161,14 +161,14 @@ SELECTIONS: Final[Mapping[str, tuple[str, str]]] = {
         "unit/test_imported_schemas unit/test_topic_schema",
         "unit/test_check",
     ),
-    "lakeferry/health/source.py": ("unit/test_source_checks", ""),
+    "lakeferry/health/source.py": ("unit/test_catalog_sources unit/test_source_checks", ""),
     "lakeferry/topics/avro.py": (
         "unit/test_schema_differences unit/test_imported_schemas",
         "unit/test_source_checks",
     ),
     "lakeferry/topics/schemas.py": (
-        "unit/test_schema_differences unit/test_source_checks unit/test_cluster_imports "
-        "unit/test_source_registry",
+        "unit/test_schema_differences unit/test_catalog_sources unit/test_source_checks "
+        "unit/test_cluster_imports unit/test_source_registry",
         "unit/test_discovery unit/test_derived_registered_schemas cli/test_existing_cluster",
     ),
     "lakeferry/topics/tables.py": ("unit/test_schema_differences unit/test_source_checks", ""),

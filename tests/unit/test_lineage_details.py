@@ -76,6 +76,7 @@ EXACT = {
     "SELECT party.udf(id) AS x FROM orders": computed(unknown="a function of another database computes it"),
     "SELECT ROW(id, party).id AS x FROM orders": computed(ID, PARTY),
     "SELECT fn(id).a AS x FROM orders": computed(ID, unknown="function fn computes it"),
+    "SELECT CONCAT(party.*) AS x FROM orders": computed(unknown="a function of another database computes it"),
     # Table functions.
     "SELECT u.sku AS x FROM orders CROSS JOIN UNNEST(lines) AS u (sku)": computed(LINES),
     "SELECT u.sku AS x FROM orders CROSS JOIN UNNEST(lines, party) AS u (sku, p)": computed(LINES, PARTY),
@@ -216,7 +217,9 @@ def test_what_is_computed_is_no_window_column_whatever_its_name():
 
 
 def test_names_that_people_see_have_no_more_quotation_marks_than_they_need():
-    scope = lineage.build_query_scope("SELECT CAST(party AS STRUCT<a: INT>), id FROM cat.db.orders", COLUMNS.get)
+    scope = lineage.build_query_scope(
+        "SELECT CAST(party AS STRUCT<a: INT>), id FROM cat.db.orders", COLUMNS.get
+    )
     assert scope.expression.selects[0].unalias().to.sql() == "STRUCT<a INT>"
     assert scope.expression.selects[1].sql() == "orders.id AS id"
 

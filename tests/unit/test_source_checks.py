@@ -10,8 +10,6 @@ import boto3
 import pytest
 from botocore.exceptions import ClientError
 
-from config.deployments import deployment_file
-from config.exports.check import NOT_JUDGED
 from lakeferry.deployment.context import DeploymentContext
 from lakeferry.errors import CommandFailed
 from lakeferry.health import doctor, source
@@ -360,38 +358,3 @@ def test_an_import_names_the_tables_that_exist(team):
     )
     with pytest.raises(CommandFailed, match="nosuch is not a table of the file"):
         schemas.select_topics(ctx, ["nosuch"])
-
-
-CATALOG = "https://tableflow.eu-west-1.aws.confluent.cloud/iceberg/catalog/organizations"
-BORROWED = f"""
-[deployment]
-name = "lakeferry"
-stage = "borrowed"
-owner = "risk"
-
-[aws]
-region = "eu-west-1"
-
-[source]
-catalog_uri = "{CATALOG}/9bb441c4-edef-46ac-8a41-c49e44a3fd9a/environments/env-abc123"
-cluster_id = "lkc-abc123"
-tableflow_key_secret = "risk/nowhere"
-
-[[topics]]
-name = "Sales_Orders"
-
-[alerts]
-engineers = ["engineers@example.com"]
-"""
-
-
-def test_a_table_in_tableflows_catalog_keeps_the_capitals_of_its_topic():
-    (topic,) = deployment_file.parse(BORROWED, name="borrowed.toml", judge=NOT_JUDGED).deployment.topics
-    assert topic.name == "Sales_Orders"
-
-
-def test_a_key_that_nobody_stored_is_named(lake_aws):
-    loaded = deployment_file.parse(BORROWED, name="borrowed.toml", judge=NOT_JUDGED)
-    (check,) = source.look(DeploymentContext(loaded))
-    assert (check.name, check.result) == ("Tableflow key", Result.FAIL)
-    assert "risk/nowhere" in check.message
