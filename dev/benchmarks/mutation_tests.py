@@ -52,7 +52,7 @@ SELECTIONS: Final[Mapping[str, tuple[str, str]]] = {
     ),
     "config/exports/contract_rules.py": (_CONTRACT, "unit/test_check"),
     "config/exports/personal_rules.py": (_CONTRACT, "unit/test_check"),
-    "config/exports/cron.py": ("unit/test_cron", "unit/test_watch"),
+    "config/exports/cron.py": ("unit/test_cron_fields unit/test_cron", "unit/test_watch"),
     "config/exports/windows.py": (
         "unit/test_windows unit/test_which_windows unit/test_wording",
         "spark/test_windows_of_time",
