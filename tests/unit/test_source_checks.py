@@ -14,7 +14,8 @@ from lakeferry.deployment.context import DeploymentContext
 from lakeferry.errors import CommandFailed
 from lakeferry.health import doctor, source
 from lakeferry.health.model import Result
-from lakeferry.topics import schemas
+from lakeferry.topics import schemas, tables
+from lakeferry.topics.tables import GlueTable
 from tests.support import shipped
 
 _numbers = itertools.count(1)
@@ -358,3 +359,42 @@ def test_an_import_names_the_tables_that_exist(team):
     )
     with pytest.raises(CommandFailed, match="nosuch is not a table of the file"):
         schemas.select_topics(ctx, ["nosuch"])
+
+
+def test_tables_are_listed_by_name(team):
+    for name, kind in (("b", "ICEBERG"), ("c", "EXTERNAL_TABLE"), ("a", "iceberg")):
+        team.create_table(name, kind=kind)
+    location = f"s3://{team.bucket}/1/v1/{{}}/metadata/1.metadata.json"
+    listed = [GlueTable("a", location.format("a")), GlueTable("b", location.format("b")), GlueTable("c", "")]
+    assert tables.list_tables(team.ctx(), team.database) == listed
+    assert [tables.find_table(team.ctx(), team.database, name) for name in "abcd"] == [*listed, None]
+    assert tables.find_table(team.ctx(), "nowhere", "a") is None
+
+
+def test_metadata_in_a_bucket_that_is_gone_cannot_be_read(team):
+    table = GlueTable("orders", f"s3://{team.bucket}/1/1.metadata.json")
+    with pytest.raises(CommandFailed) as refused:
+        tables.read_metadata(team.ctx(), table)
+    assert refused.value.code == "TABLE-UNREADABLE"
+    assert refused.value.message.startswith("table orders: ")
+    team.create_bucket()
+    with pytest.raises(CommandFailed) as refused:
+        tables.read_metadata(team.ctx(), table)
+    assert refused.value.message == f"table orders: there is no object {table.metadata}"
+    boto3.client("s3").put_object(Bucket=team.bucket, Key="1/1.metadata.json", Body=b'{"a": 1}')
+    assert tables.read_metadata(team.ctx(), table) == {"a": 1}
+
+
+def test_the_database_of_a_cluster_is_known_once_that_is_deployed(lake_aws):
+    ctx = DeploymentContext(shipped.load("dev"))
+    with pytest.raises(CommandFailed) as refused:
+        tables.find_database(ctx)
+    assert refused.value.code == "NOT-DEPLOYED"
+    template = {
+        "Resources": {"Topic": {"Type": "AWS::SNS::Topic"}},
+        "Outputs": {"KafkaClusterId": {"Value": "lkc-made"}},
+    }
+    client = boto3.client("cloudformation")
+    client.create_stack(StackName=f"{ctx.deployment.prefix}-confluent", TemplateBody=json.dumps(template))
+    assert tables.find_database(ctx) == "lkc-made"
+    client.delete_stack(StackName=f"{ctx.deployment.prefix}-confluent")
