@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import inspect
+
 import pytest
 
+from config.exports import check_rules, contract_rules, personal_rules
 from config.exports.contracts import parse
 from tests.support import samples
 from tests.support.rule_kit import find_in_contract as find
@@ -287,3 +290,14 @@ def test_each_other_format_is_delivered_once():
         "delivery.also[1]": [cell],
         "delivery.also[2]": ["jsonl is named twice. Remove one of them"],
     }
+
+
+def test_every_rule_about_a_contract_is_applied():
+    defined = {
+        function
+        for module in (check_rules, contract_rules, personal_rules)
+        for name, function in inspect.getmembers(module, inspect.isfunction)
+        if not name.startswith("_") and list(inspect.signature(function).parameters) == ["contract"]
+    }
+    assert len(contract_rules.RULES) == len(defined)
+    assert set(contract_rules.RULES) == defined

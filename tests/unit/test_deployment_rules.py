@@ -2,10 +2,22 @@
 
 from __future__ import annotations
 
+import inspect
+
 import attrs
 import pytest
 
-from config.deployments import rules, validation
+from config.deployments import (
+    account_rules,
+    existing_rules,
+    export_rules,
+    ownership_rules,
+    people_rules,
+    rules,
+    source_rules,
+    topic_rules,
+    validation,
+)
 from config.deployments.confluent_model import Statement, Tableflow, Topic
 from config.deployments.mail_model import Mail
 from config.deployments.model import Alerts, Aws, Rotation
@@ -228,3 +240,31 @@ def test_a_replaced_key_is_revoked_before_the_next_rotation(every, grace, is_val
     message = f"must be less than every_days ({every}): the next rotation needs the slot of the replaced key"
     found = list(rules.grace_is_shorter_than_rotation(made, None))
     assert found == ([] if is_valid else [("rotation.grace_days", message)])
+
+
+MODULES = (
+    account_rules,
+    existing_rules,
+    export_rules,
+    ownership_rules,
+    people_rules,
+    rules,
+    source_rules,
+    topic_rules,
+)
+
+
+def test_every_rule_about_a_deployment_is_applied():
+    """Commands that write schemas leave out only the one that needs them."""
+    defined = {
+        function
+        for module in MODULES
+        for name, function in inspect.getmembers(module, inspect.isfunction)
+        if not name.startswith("_")
+        and list(inspect.signature(function).parameters) == ["deployment", "sources"]
+    }
+    assert len(rules.RULES) == len(defined)
+    assert set(rules.RULES) == defined
+    without = [rule for rule in rules.RULES if rule is not export_rules.exports_match_topics]
+    assert list(rules.RULES_WITHOUT_SCHEMAS) == without
+    assert len(without) == len(rules.RULES) - 1
