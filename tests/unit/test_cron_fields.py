@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import calendar
+import functools
 from datetime import UTC, date, datetime, timedelta
 
 import pytest
 
 from config.exports import cron
 
-DAYS = [date(2026, 11, 1) + timedelta(days=number) for number in range(3 * 365)]
+DAYS = [date(2026, 11, 1) + timedelta(days=number) for number in range(18 * 31)]
 
 
 def select(day="?", month="*", weekday="?", year="*"):
@@ -24,9 +25,12 @@ def length(today):
 
 def find_nearest_working_day(today, number):
     """Return the nearest day from Monday to Friday in the month of `today`."""
-    if number > length(today):
-        return None
-    days = [today.replace(day=day) for day in range(1, length(today) + 1)]
+    return _find_nearest_in_month(today.replace(day=1), number) if number <= length(today) else None
+
+
+@functools.cache
+def _find_nearest_in_month(first, number):
+    days = [first.replace(day=day) for day in range(1, length(first) + 1)]
     return min((day for day in days if day.weekday() < 5), key=lambda day: abs(day.day - number))
 
 
