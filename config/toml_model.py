@@ -221,10 +221,11 @@ class _Reader(Generic[T]):
     def _structure_list(self, data: Any, kind: Any) -> list[Any]:
         if not isinstance(data, list):
             raise ValueError(f"must be a list, not {_shorten_value(data)}")
+        (kind_of_item,) = get_args(kind)
         values = []
         for index, item in enumerate(data):
             with self._collect_problems(f"[{index}]"):
-                values.append(self._converter.structure(item, get_args(kind)[0]))
+                values.append(self._converter.structure(item, kind_of_item))
         return values
 
     def _structure_map(self, data: Any, kind: Any) -> dict[str, Any]:
@@ -234,10 +235,11 @@ class _Reader(Generic[T]):
         """
         if not isinstance(data, dict):
             raise ValueError(f"must be a table, not {_shorten_value(data)}")
+        _, kind_of_item = get_args(kind)
         values = {}
         for key, item in data.items():
             with self._collect_problems(key):
-                values[key] = self._converter.structure(item, get_args(kind)[1])
+                values[key] = self._converter.structure(item, kind_of_item)
         return values
 
     @contextmanager
