@@ -50,6 +50,12 @@ def test_names_are_unique_and_so_are_the_ids_that_come_of_them():
         ("exports[3].contract", f"f__x and f_x {same.format('FX')}"),
     ]
     assert list(rules.names_are_unique(deployment(), None)) == []
+    made = deployment(topics=[Topic(name="B"), Topic(name="b")], exports=[export("f__x"), export("f_x")])
+    assert list(rules.names_are_unique(made, None)) == [
+        ("topics[1].name", f"b and B {same.format('B')}"),
+        ("topics[1].name", "b and B differ in capitals only, and would be one table (b) in Glue. Keep one"),
+        ("exports[1].contract", f"f_x and f__x {same.format('FX')}"),
+    ]
 
 
 def test_tags_of_lakeferry_and_of_aws_are_taken_in_any_capitals():
