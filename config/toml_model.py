@@ -13,12 +13,11 @@ import json
 import math
 import re
 import tomllib
-import types
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import date, time
 from pathlib import Path
-from typing import Any, Generic, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Any, Generic, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 import attrs
 from cattrs import Converter
@@ -154,12 +153,11 @@ class _Reader(Generic[T]):
         self.problems: list[tuple[str, str]] = []
         self._model = model
         self._path: list[str] = []
-        self._converter = Converter(detailed_validation=False)
+        self._converter = Converter()
         self._converter.register_structure_hook_factory(attrs.has, lambda cls: self._structure_class)
         self._converter.register_structure_hook_func(_is_list, self._structure_list)
         self._converter.register_structure_hook_func(_is_literal, _structure_literal)
         self._converter.register_structure_hook_func(is_map, self._structure_map)
-        self._converter.register_structure_hook_func(is_optional, self._structure_optional)
         for plain in (str, int, bool, date):
             self._converter.register_structure_hook(plain, _structure_plain)
         self._converter.register_structure_hook(float, _structure_number)
@@ -223,10 +221,11 @@ class _Reader(Generic[T]):
     def _structure_list(self, data: Any, kind: Any) -> list[Any]:
         if not isinstance(data, list):
             raise ValueError(f"must be a list, not {_shorten_value(data)}")
+        (kind_of_item,) = get_args(kind)
         values = []
         for index, item in enumerate(data):
             with self._collect_problems(f"[{index}]"):
-                values.append(self._converter.structure(item, get_args(kind)[0]))
+                values.append(self._converter.structure(item, kind_of_item))
         return values
 
     def _structure_map(self, data: Any, kind: Any) -> dict[str, Any]:
@@ -236,15 +235,12 @@ class _Reader(Generic[T]):
         """
         if not isinstance(data, dict):
             raise ValueError(f"must be a table, not {_shorten_value(data)}")
+        _, kind_of_item = get_args(kind)
         values = {}
         for key, item in data.items():
             with self._collect_problems(key):
-                values[key] = self._converter.structure(item, get_args(kind)[1])
+                values[key] = self._converter.structure(item, kind_of_item)
         return values
-
-    def _structure_optional(self, data: Any, kind: Any) -> Any:
-        kind_of_value = next(argument for argument in get_args(kind) if argument is not type(None))
-        return self._converter.structure(data, kind_of_value)
 
     @contextmanager
     def _collect_problems(self, part: str) -> Iterator[None]:
@@ -272,7 +268,7 @@ def find_default(field: attrs.Attribute[Any]) -> Any:
 
 
 def is_optional(kind: Any) -> bool:
-    return get_origin(kind) in (Union, types.UnionType) and type(None) in get_args(kind)
+    return type(None) in get_args(kind)
 
 
 def _is_list(kind: Any) -> bool:

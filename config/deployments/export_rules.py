@@ -106,10 +106,10 @@ def rows_outlive_windows(deployment: Deployment, sources: Sources) -> Iterator[F
     topics = {topic.name: (index, topic) for index, topic in enumerate(deployment.topics)}
     for export in deployment.exports:
         contract = sources.plain_contract(export.contract)
-        index, topic = topics.get(contract.source.topic, (0, None)) if contract else (0, None)
-        if contract is None or topic is None or topic.tableflow is None:
+        if contract is None or contract.source.topic not in topics:
             continue
-        if problem := find_rows_problem(contract, topic.tableflow):
+        index, topic = topics[contract.source.topic]
+        if topic.tableflow and (problem := find_rows_problem(contract, topic.tableflow)):
             yield f"topics[{index}].tableflow.rows_days", problem
 
 

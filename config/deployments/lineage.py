@@ -238,7 +238,7 @@ def _read_input_table(tokens: list[Token]) -> str:
     start = next(
         (index for index, token in enumerate(tokens, 1) if token.token_type is TokenType.TABLE), None
     )
-    if start is None or start >= len(tokens):
+    if start is None:
         raise Unknown("the input of its windowing function can't be read")
     name = [tokens[start]]
     while start + 2 < len(tokens) and tokens[start + 1].token_type is TokenType.DOT:

@@ -154,11 +154,12 @@ def fits(type_: str, text: str) -> bool:
 
 def _fits_time(type_: str, text: str) -> bool:
     form = r"\d{4}-\d{2}-\d{2}" + (r"T\d{2}:\d{2}:\d{2}\.\d{6}Z" if type_ == "timestamp" else "")
+    read = datetime.fromisoformat if type_ == "timestamp" else date.fromisoformat
     try:
-        read = datetime.fromisoformat(text) if type_ == "timestamp" else date.fromisoformat(text)
+        read(text)
     except ValueError:
         return False
-    return bool(read) and re.fullmatch(form, text, re.ASCII) is not None
+    return re.fullmatch(form, text, re.ASCII) is not None
 
 
 def aggregate_is_complete(contract: Contract) -> Iterator[Finding]:

@@ -229,7 +229,7 @@ def _find_context(
     outer = find_parent(path)
     while outer:
         subject, is_clear = _find_subject(_list_record_names(outer, fields))
-        if subject or is_clear:
+        if is_clear:
             return (subject, _read_own_name(_drop_branch(outer, fields))) if subject else None
         outer = find_parent(outer)
     # A topic called deliveries has events, not addresses.
@@ -322,8 +322,8 @@ def _find_personal_record(
     while outer:
         is_record = outer in fields and fields[outer].kind == "record"
         if is_record and (beside := _find_personal_part(outer, fields, personal)):
-            subject, is_clear = _find_subject(_list_record_names(outer, fields))
-            if is_clear or subject or _may_hold_anything(name) or _is_person(topics):
+            _, is_clear = _find_subject(_list_record_names(outer, fields))
+            if is_clear or _may_hold_anything(name) or _is_person(topics):
                 return outer, beside
         outer = find_parent(outer)
     if (beside := _find_personal_part("", fields, personal)) and (

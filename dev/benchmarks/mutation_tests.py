@@ -49,20 +49,23 @@ _SNOWFLAKE: Final = (
     "unit/test_snowflake_user_settings unit/test_snowflake_view "
     "unit/test_snowflake_sql"
 )
+_CONTRACT: Final = (
+    "unit/test_contract_limits unit/test_personal_rules unit/test_check_rules unit/test_contract_rules"
+)
 _JOB: Final = "spark/test_windows_of_time spark/test_values spark/test_events spark/test_aggregates"
 _KILL: Final = "faults/test_kill faults/test_races faults/test_storage"
 
 SELECTIONS: Final[Mapping[str, tuple[str, str]]] = {
-    "config/deployments/rules.py": ("unit/test_deployment_file", ""),
-    "config/deployments/topic_rules.py": ("unit/test_deployment_file", ""),
-    "config/deployments/export_rules.py": ("unit/test_deployment_file", ""),
+    "config/deployments/rules.py": ("unit/test_deployment_rules", "unit/test_deployment_file"),
+    "config/deployments/topic_rules.py": ("unit/test_topic_rules", "unit/test_deployment_file"),
+    "config/deployments/export_rules.py": ("unit/test_export_rules", "unit/test_deployment_file"),
     "config/deployments/validation.py": (
         "unit/test_validation",
         "unit/test_deployment_file infra/test_names",
     ),
-    "config/exports/contract_rules.py": ("unit/test_contract_rules unit/test_check", ""),
-    "config/exports/personal_rules.py": ("unit/test_contract_rules unit/test_check", ""),
-    "config/exports/cron.py": ("unit/test_cron", "unit/test_watch"),
+    "config/exports/contract_rules.py": (_CONTRACT, "unit/test_check"),
+    "config/exports/personal_rules.py": (_CONTRACT, "unit/test_check"),
+    "config/exports/cron.py": ("unit/test_cron_fields unit/test_cron", "unit/test_watch"),
     "config/exports/windows.py": (
         "unit/test_windows unit/test_which_windows unit/test_wording",
         "spark/test_windows_of_time",
@@ -180,20 +183,33 @@ SELECTIONS: Final[Mapping[str, tuple[str, str]]] = {
     "lambdas/snowflake/client.py": (_SNOWFLAKE, ""),
     "lambdas/snowflake/keypair.py": ("unit/test_snowflake_keypair", _SNOWFLAKE),
     "lambdas/snowflake/sql.py": ("unit/test_snowflake_names unit/test_snowflake_sql", _SNOWFLAKE),
-    "config/deployments/lineage.py": ("unit/test_lineage", "unit/test_deployment_file"),
-    "config/deployments/ownership_rules.py": ("unit/test_deployment_file", ""),
-    "config/deployments/source_rules.py": ("unit/test_deployment_file", ""),
+    "config/deployments/lineage.py": (
+        "unit/test_lineage_details unit/test_lineage",
+        "unit/test_deployment_file",
+    ),
+    "config/deployments/ownership_rules.py": ("unit/test_topic_rules", "unit/test_deployment_file"),
+    "config/deployments/source_rules.py": ("unit/test_source_rules", "unit/test_deployment_file"),
     "config/exports/topic_schema.py": (
         "unit/test_imported_schemas unit/test_topic_schema",
         "unit/test_check",
     ),
-    "lakeferry/health/source.py": ("unit/test_source_checks", ""),
-    "lakeferry/topics/avro.py": ("unit/test_imported_schemas", "unit/test_source_checks"),
-    "lakeferry/topics/schemas.py": ("unit/test_source_checks", ""),
-    "lakeferry/topics/tables.py": ("unit/test_source_checks", ""),
+    "lakeferry/health/source.py": ("unit/test_catalog_sources unit/test_source_checks", ""),
+    "lakeferry/topics/avro.py": (
+        "unit/test_schema_differences unit/test_imported_schemas",
+        "unit/test_source_checks",
+    ),
+    "lakeferry/topics/schemas.py": (
+        "unit/test_schema_differences unit/test_catalog_sources unit/test_source_checks "
+        "unit/test_cluster_imports unit/test_source_registry",
+        "unit/test_discovery unit/test_derived_registered_schemas",
+    ),
+    "lakeferry/topics/tables.py": ("unit/test_schema_differences unit/test_source_checks", ""),
     "config/errors.py": ("unit/test_errors", ""),
     "config/exports/personal.py": ("unit/test_personal", "unit/test_contract_rules unit/test_check"),
-    "config/toml_model.py": ("unit/test_toml_model", "unit/test_check unit/test_deployment_file"),
+    "config/toml_model.py": (
+        "unit/test_toml_model unit/test_toml_values",
+        "unit/test_check unit/test_deployment_file",
+    ),
     "glue_jobs/borders.py": ("unit/test_borders", "spark/test_contract_edits spark/test_windows_of_time"),
     "glue_jobs/completeness.py": ("spark/test_completeness", "spark/test_windows_of_time"),
     "glue_jobs/decimals.py": ("spark/test_decimals", ""),

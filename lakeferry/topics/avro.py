@@ -64,8 +64,10 @@ def _is_record_key(column: Mapping[str, Any]) -> bool:
     return bool(column["name"] == RECORD_KEY and column["type"] == "binary")
 
 
-def _build_field(column: Mapping[str, Any], names: Iterator[str]) -> dict[str, Any]:
-    avro_type = _build_type(column["type"], column["name"], names)
+def _build_field(column: Mapping[str, Any], names: Iterator[str], record: str = "") -> dict[str, Any]:
+    """`record` is the path of the record that has the field, "" for a column of the table."""
+    path = f"{record}.{column['name']}" if record else column["name"]
+    avro_type = _build_type(column["type"], path, names)
     if column["required"]:
         return {"name": column["name"], "type": avro_type}
     return {"name": column["name"], "type": ["null", avro_type], "default": None}
@@ -95,7 +97,7 @@ def _build_plain_type(iceberg_type: str, path: str, names: Iterator[str]) -> Any
 
 def _build_record(struct: Mapping[str, Any], path: str, names: Iterator[str]) -> dict[str, Any]:
     name = next(names)
-    fields = [_build_field(field, names) for field in struct["fields"]]
+    fields = [_build_field(field, names, path) for field in struct["fields"]]
     return {"type": "record", "name": name, "fields": fields}
 
 

@@ -119,7 +119,7 @@ def import_from_registry(ctx: DeploymentContext, names: list[str], *, replace: b
     selected = list(dict.fromkeys(names))
     added = [name for name in selected if name not in topics]
     file = deployment_file.FOLDER / f"{ctx.stage}.toml"
-    text = add_topics(file, _require_topics(cluster, added))
+    text = add_topics(file, _require_topics(cluster, added)) if added else ""
     for name in added:
         topics[name] = Topic(name=name, existing=True, tableflow=Tableflow())
     found = {name: FoundSchema(cluster.read_schema(name), REGISTRY) for name in selected}
@@ -133,8 +133,6 @@ def _require_topics(cluster: discovery.Cluster, names: list[str]) -> list[discov
 
     Raises CommandFailed if the key doesn't see one of them.
     """
-    if not names:
-        return []
     existing = {topic.name: topic for topic in cluster.list_topics([])}
     unknown = [name for name in names if name not in existing]
     if unknown:
@@ -148,16 +146,13 @@ def add_topics(file: Path, topics: list[discovery.DiscoveredTopic]) -> str:
     """Return the deployment file's text with these topics. Raises CommandFailed if the file would then have
     mistakes.
     """
-    text = file.read_text(encoding="utf-8")
-    if not topics:
-        return text
     blocks = []
     for topic in topics:
         block = _TOPIC_BLOCK.format(name=topic.name)
         if choose_write_mode(topic.cleanup_policy) == "UPSERT":
             block += 'write_mode = "UPSERT"\n'
         blocks.append(block)
-    text = text.rstrip("\n") + "\n" + "".join(blocks)
+    text = file.read_text(encoding="utf-8").rstrip("\n") + "\n" + "".join(blocks)
     try:
         deployment_file.parse(text, name=file.name, judge=NOT_JUDGED, rules=RULES_WITHOUT_SCHEMAS)
     except BadFile as bad:

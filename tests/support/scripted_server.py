@@ -45,7 +45,7 @@ class Scripted:
                     f"{self.command} {where.path}",
                     dict(parse_qsl(where.query, keep_blank_values=True)),
                     {name.lower(): value for name, value in self.headers.items()},
-                    json.loads(content) if content else None,
+                    self.read(content) if content else None,
                 )
                 script.sent.append(sent)
                 answer = script.next_answer(sent)
@@ -53,6 +53,10 @@ class Scripted:
                     answer = answer(self)
                 if answer is not None:
                     self.reply(*answer)
+
+            def read(self, content):
+                is_form = self.headers.get("Content-Type", "").endswith("x-www-form-urlencoded")
+                return dict(parse_qsl(content.decode())) if is_form else json.loads(content)
 
             def reply(self, status, body=None, headers=None):
                 content = (

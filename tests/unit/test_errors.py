@@ -6,6 +6,7 @@ A misspelt code is found without running its line.
 from __future__ import annotations
 
 import re
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -109,6 +110,34 @@ def test_an_entry_is_complete(entry):
 
 def test_an_error_of_a_function_has_its_remedy_from_the_catalogue():
     assert rotation_errors.IN_GRACE.remedy == errors.to_plain_text(errors.find_entry("ROT-IN-GRACE").remedy)
+
+
+def test_an_error_has_a_place_on_the_page_of_errors():
+    page, _, anchor = errors.find_entry("ROT-IN-GRACE").page.partition("#")
+    assert anchor == "rot-in-grace"
+    assert "### ROT-IN-GRACE" in (ROOT / page).read_text(encoding="utf-8")
+
+
+def test_errors_of_runs_of_commands_and_of_resources_end_commands():
+    parts = {entry.part for entry in CATALOGUE.values() if entry.ends_commands}
+    assert parts == {"exports", "commands", "resources"}
+    assert {entry.part for entry in CATALOGUE.values()} - parts == {*OF_LAMBDAS} - {"resources"}
+
+
+def test_an_error_whose_table_has_no_exit_code_is_a_failure():
+    document = tomllib.loads((ROOT / "config" / "errors.toml").read_text(encoding="utf-8"))
+    listed = {
+        code: (part, table["title"], table.get("exit", 1), table["cause"].split(), table["remedy"].split())
+        for part, tables in document.items()
+        for code, table in tables.items()
+    }
+    assert listed == {
+        code: (entry.part, entry.title, entry.exit_code, entry.cause.split(), entry.remedy.split())
+        for code, entry in CATALOGUE.items()
+    }
+    assert not [entry.code for entry in CATALOGUE.values() if "\n" in entry.cause + entry.remedy]
+    assert list(CATALOGUE) == [code for tables in document.values() for code in sorted(tables)]
+    assert {entry.exit_code for entry in CATALOGUE.values()} > {1}
 
 
 def test_an_error_that_a_function_reports_is_read_back():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 
+import attrs
 import fastavro
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 
 from config.exports import check, contracts, topic_schema
 from config.exports.avro_schema import BadSchema
+from config.exports.personal import Finding
 from config.exports.table_columns import list_spark_columns
 from config.exports.topic_schema import REVIEWED_TAGS, TAGS, UNTAGGED
 from config.toml_model import BadFile
@@ -146,9 +148,71 @@ def test_every_field_may_be_personal_until_somebody_has_looked():
     assert reviewed.personal == topic_schema.from_avro(ORDERS, "orders").personal == {}
 
 
+def test_a_field_is_marked_by_its_tag_or_by_what_it_is_copied_from():
+    fields = [
+        {"name": "plain", "type": "int"},
+        {"name": "tagged", "type": "int", "confluent:tags": ["PII"]},
+        {"name": "copied", "type": "int"},
+    ]
+    schema = topic_schema.from_avro({"type": "record", "name": "R", "fields": fields}, "orders")
+    copy = Finding("a statement copies it", only_as_text=True)
+    schema = attrs.evolve(schema, copied={"copied": copy})
+    assert [schema.is_marked(name) for name in ("plain", "tagged", "copied")] == [False, True, True]
+    assert schema.personal == {"tagged": Finding("it has the tag PII"), "copied": copy}
+    assert schema.personal_inside_or_around("copied") == ["copied"]
+    assert schema.personal_inside_or_around("copied", as_text=False) == []
+    unknown = attrs.evolve(schema, tags_unknown=True)
+    assert unknown.personal == {"plain": UNTAGGED, **schema.personal}
+
+
+@pytest.mark.parametrize(
+    ("path", "outer", "expected"),
+    [
+        ("a", "a", True),
+        ("a.b", "a", True),
+        ("a[]", "a", True),
+        ("a[].b", "a", True),
+        ("a{}", "a", True),
+        ("a{key}", "a", True),
+        ("ab", "a", False),
+        ("a", "a.b", False),
+        ("b.a", "a", False),
+    ],
+)
+def test_what_is_inside_of_a_field(path, outer, expected):
+    assert topic_schema.is_inside(path, outer) is expected
+
+
+def test_a_schema_file_that_cannot_be_used_is_named(tmp_path):
+    file = tmp_path / "orders.avsc"
+    with pytest.raises(BadSchema) as bad:
+        topic_schema.load(file, "orders")
+    assert str(bad.value) == f"{file}: cannot be read: No such file or directory"
+    for content in (b"{", b"\xff"):
+        file.write_bytes(content)
+        with pytest.raises(BadSchema) as bad:
+            topic_schema.load(file, "orders")
+        assert str(bad.value).startswith(f"{file}: cannot be read as an Avro schema in JSON (")
+
+
 def test_another_word_about_the_tags_is_refused():
-    with pytest.raises(BadSchema, match="reviewed"):
+    with pytest.raises(BadSchema) as bad:
         topic_schema.from_avro({**ORDERS, TAGS: "yes"}, "orders")
+    assert str(bad.value) == (
+        'the schema of orders has "lakeferry:tags": "yes". Write "reviewed" if the personal fields have the tag '
+        'PII, "unknown" if nobody has looked'
+    )
+
+
+def test_a_schema_that_flink_derives_has_no_tags_that_are_unknown():
+    type_ = topic_schema.from_avro({**ORDERS, TAGS: "unknown"}, "orders").type
+    derived = topic_schema.from_type(type_, "orders")
+    assert (derived.topic, derived.type, derived.tags_unknown, derived.personal) == (
+        "orders",
+        type_,
+        False,
+        {},
+    )
 
 
 def test_without_a_key_only_the_tables_in_glue_are_measured():

@@ -48,7 +48,7 @@ PERSONAL_TEXTS = """
     user.name user.handle user.avatar owner.name owner.label buyer.alias patient.note patient.number kunde.name kunde.ort
     kunde.plz klient.miasto cliente.nombre utente.nome employe.nom contact.fullName customer.homeCity person.name
     customer_info.name customerDetails.name order.customer.name orders[].customer.name customers[].name customers{}.name
-    customer.details.name address.city shipTo.zip ship_to.city billing.postal_code adresse.ort residence.town
+    address.new_city shipTo.new_zip customer.details.name address.city shipTo.zip ship_to.city billing.postal_code adresse.ort residence.town
 """.split()
 #: (path, kind)
 PERSONAL_VALUES = [
@@ -89,7 +89,8 @@ OTHER_TEXTS = """
     article_number artikelnummer bestellnummer device_id session_type part_number serial_number zipper handyman celloId
     accountant cardboard discard pantry telemetry televisor ipsum shipping_method delivery_status billing_cycle
     birth_rate name_count driver client member customer_order.name user_story.title user_event.name CustomerOrder.label
-    typeName variantLabel coupon_code category unit locale zone
+    typeName variantLabel coupon_code category unit locale zone bill_line shipping_line delivery_name
+    ship_name shipTo.building_name shipTo.new_line customer.new_zip
 """.split()
 OTHER_VALUES = [
     ("mailing_list_size", "int"),
@@ -296,6 +297,26 @@ def test_the_reason_is_a_sentence_about_the_field():
         "email": "its name has the word email",
         "user_id": "its name says whose it is",
     }
+
+
+def test_the_reason_names_what_describes_a_person_or_an_address():
+    def explain(schema, topic="events"):
+        return {path: finding.why for path, finding in topic_schema.from_avro(schema, topic).personal.items()}
+
+    place = record("Place", city="string", lat="double", country="string")
+    assert explain(record("Event", shipTo=place, user="string", tagged="int")) == {
+        "shipTo.city": "it is part of shipTo, which describes an address",
+        "shipTo.lat": "it is part of shipTo, which describes an address",
+        "shipTo.country": "it is a text beside shipTo.city, which is personal, in shipTo",
+        "user": "its name is that of a person",
+    }
+    assert explain(record("Row", name="string", country="string"), "customers") == {
+        "name": "it is part of topic customers, which describes a person",
+        "country": "it is a text beside name, which is personal, in the record of topic customers",
+    }
+    tagged = record("Event", code="int")
+    tagged["fields"][0]["confluent:tags"] = ["PII"]
+    assert explain(tagged) == {"code": "it has the tag PII"}
 
 
 def test_the_name_of_a_union_is_that_of_its_values():

@@ -10,16 +10,16 @@ import boto3
 import pytest
 from botocore.exceptions import ClientError
 
-from config.deployments import deployment_file
-from config.exports.check import NOT_JUDGED
 from lakeferry.deployment.context import DeploymentContext
 from lakeferry.errors import CommandFailed
 from lakeferry.health import doctor, source
 from lakeferry.health.model import Result
-from lakeferry.topics import schemas
+from lakeferry.topics import schemas, tables
+from lakeferry.topics.tables import GlueTable
 from tests.support import shipped
 
 _numbers = itertools.count(1)
+KEY = "arn:aws:kms:us-west-2:000000000000:key/12345678-0000-0000-0000-000000000000"
 
 
 @attrs.frozen
@@ -67,6 +67,14 @@ class Team:
         checks = source.look(self.ctx(**changed))
         return {check.name: (check.result, check.message, check.fix) for check in checks}
 
+    def list_failed(self, **changed):
+        """Return (name, message, fix, what is needed) of each check that failed."""
+        return [
+            (check.name, check.message, check.fix, check.needed)
+            for check in source.look(self.ctx(**changed))
+            if check.result is Result.FAIL
+        ]
+
 
 @pytest.fixture
 def team(lake_aws):
@@ -80,60 +88,95 @@ def failed(checks):
 
 def test_what_exists_is_named_and_passes(team):
     team.create_all()
-    checks = team.look()
-    assert failed(checks) == {}
-    assert checks["source database"][1] == f"{team.database} with 2 Iceberg tables; it is only read"
-    assert checks.keys() == {
-        *("source bucket", "source database"),
-        *("Glue table sales_orders", "Glue table stock_trades"),
-    }
+    found = [(check.group, check.name, check.result, check.message) for check in source.look(team.ctx())]
+    assert found == [
+        ("storage", name, Result.OK, message)
+        for name, message in {
+            "source bucket": f"{team.bucket} in {team.region}; it is only read",
+            "source database": f"{team.database} with 2 Iceberg tables; it is only read",
+            "Glue table sales_orders": f"{team.database}.sales_orders",
+            "Glue table stock_trades": f"{team.database}.stock_trades",
+        }.items()
+    ]
+
+
+def test_a_deployment_that_creates_its_tables_has_no_source_to_check():
+    assert source.look(DeploymentContext(shipped.load("dev"))) == []
 
 
 def test_a_missing_bucket(team):
     team.create_table("sales_orders")
-    message, fix = failed(team.look())["source bucket"]
-    assert message == f"there is no bucket {team.bucket}"
-    assert "source.tableflow_bucket" in fix
+    assert team.list_failed()[0] == (
+        "source bucket",
+        f"there is no bucket {team.bucket}",
+        "Correct `source.tableflow_bucket` in the deployment file: the location of each table has the name",
+        "",
+    )
 
 
 def test_a_bucket_in_another_region(team):
     team.create_bucket("us-west-2")
-    message, fix = failed(team.look())["source bucket"]
-    assert message == f"{team.bucket} is in us-west-2"
-    assert 'aws.region = "us-west-2"' in fix
+    assert team.list_failed()[0] == (
+        "source bucket",
+        f"{team.bucket} is in us-west-2",
+        'Set `aws.region = "us-west-2"` in the deployment file: Glue, the tables and the exports are in one '
+        "region",
+        team.region,
+    )
+    assert "source bucket's KMS key" not in team.look(kms_key=KEY), "its key is not the one of this region"
 
 
 def test_a_bucket_that_the_login_may_not_see_does_not_stop_a_deployment():
     """The job's role may see it."""
     forbidden = ClientError({"Error": {"Code": "403", "Message": "Forbidden"}}, "HeadBucket")
     check = source._explain_unseen_bucket("acme-tableflow", forbidden)
-    assert (check.result, "can't be checked" in check.message) == (Result.WARN, True)
+    assert (check.name, check.result, check.is_seen) == ("source bucket", Result.WARN, False)
+    assert (check.message, check.fix) == (
+        "acme-tableflow can't be checked: it belongs to another account, or you may not see it",
+        "Check as somebody who may. If it is another account's, its policy must let this account read it",
+    )
+
+
+def test_a_bucket_for_which_s3_has_no_answer_is_a_failure():
+    broken = ClientError({"Error": {"Code": "500", "Message": "Internal"}}, "HeadBucket")
+    check = source._explain_unseen_bucket("acme-tableflow", broken)
+    assert (check.name, check.result, check.is_seen) == ("source bucket", Result.FAIL, False)
 
 
 def test_a_missing_database(team):
     team.create_bucket()
-    message, fix = failed(team.look())["source database"]
-    assert (f"NO-DATABASE: there is no Glue database {team.database}" in message, "lkc-…" in fix) == (
-        True,
-        True,
-    )
+    checks = team.look()
+    message, fix = failed(checks)["source database"]
+    assert message == f"NO-DATABASE: there is no Glue database {team.database} in {team.region}"
+    assert "lkc-…" in fix
+    assert list(checks) == ["source bucket", "source database"]
 
 
 def test_a_database_without_iceberg_tables(team):
     team.create_bucket()
     team.create_table("sales_orders", kind="EXTERNAL_TABLE")
-    message, fix = failed(team.look())["source database"]
-    assert message == f"Glue shows you no Iceberg tables in {team.database}"
-    assert ("Glue integration" in fix, "Lake Formation" in fix) == (True, True)
+    assert team.list_failed() == [
+        (
+            "source database",
+            f"Glue shows you no Iceberg tables in {team.database}",
+            "Correct `source.glue_database` in the deployment file, or connect Tableflow's Glue integration: it "
+            "creates the tables. If Lake Formation governs the database, ask for DESCRIBE on its tables",
+            "",
+        )
+    ]
 
 
 def test_a_topic_without_a_table(team):
     team.create_bucket()
     team.create_table("sales_orders")
     team.create_table("stock_trades", kind="EXTERNAL_TABLE")
-    message, fix = failed(team.look())["Glue table stock_trades"]
-    assert message == f"{team.database}.stock_trades is not an Iceberg table"
-    assert "Iceberg tables: sales_orders" in fix
+    team.create_table("another")
+    assert team.list_failed()[-1] == (
+        "Glue table stock_trades",
+        f"{team.database}.stock_trades is not an Iceberg table",
+        "Correct the topic's name in the deployment file. Iceberg tables: another, sales_orders",
+        "",
+    )
 
 
 def test_a_topic_that_nobody_writes(team):
@@ -148,11 +191,15 @@ def test_a_table_in_another_bucket(team):
     team.create_table("sales_orders", bucket="elsewhere")
     team.create_table("stock_trades")
     team.write_metadata("stock_trades")
-    ((name, (message, _)),) = failed(team.look()).items()
-    assert (name, message) == (
-        "Glue table sales_orders",
-        f"{team.database}.sales_orders is in bucket elsewhere",
-    )
+    assert team.list_failed() == [
+        (
+            "Glue table sales_orders",
+            f"{team.database}.sales_orders is in bucket elsewhere",
+            "Set `source.tableflow_bucket` in the deployment file to that bucket. Tables of two buckets need two "
+            "deployments",
+            team.bucket,
+        )
+    ]
 
 
 def test_tables_with_a_key_that_the_file_does_not_name(team):
@@ -161,21 +208,32 @@ def test_tables_with_a_key_that_the_file_does_not_name(team):
     kms = boto3.client("kms")
     arn, another = (kms.create_key()["KeyMetadata"]["Arn"] for _ in range(2))
     team.write_metadata("stock_trades", ServerSideEncryption="aws:kms", SSEKMSKeyId=arn)
+    file = f"s3://{team.bucket}/1/v1/stock_trades/metadata/1.metadata.json"
     for named in (None, another):
-        ((name, (message, fix)),) = failed(team.look(kms_key=named)).items()
-        assert (name, arn in message, f'source.kms_key = "{arn}"' in fix) == (
-            "Glue table stock_trades",
-            True,
-            True,
-        )
-    assert failed(team.look(kms_key=arn)) == {}
+        assert team.list_failed(kms_key=named) == [
+            (
+                "Glue table stock_trades",
+                f"{file} is encrypted with {arn}, and the exports may not use that",
+                f'Set `source.kms_key = "{arn}"` in the deployment file',
+                named or "",
+            )
+        ]
+    checks = team.look(kms_key=arn)
+    assert failed(checks) == {}
+    assert checks["source bucket's KMS key"][1] == arn
 
 
 def test_a_table_whose_metadata_is_gone(team):
     team.create_all()
     boto3.client("s3").delete_object(Bucket=team.bucket, Key="1/v1/stock_trades/metadata/1.metadata.json")
-    message, fix = failed(team.look())["Glue table stock_trades"]
-    assert ("there is no s3://" in message, "Tableflow" in fix) == (True, True)
+    assert team.list_failed() == [
+        (
+            "Glue table stock_trades",
+            f"there is no s3://{team.bucket}/1/v1/stock_trades/metadata/1.metadata.json, to which Glue leads",
+            "Look at the table in Tableflow: it was moved, or somebody deleted its files",
+            "",
+        )
+    ]
 
 
 def test_a_disabled_key(team):
@@ -183,14 +241,22 @@ def test_a_disabled_key(team):
     kms = boto3.client("kms")
     arn = kms.create_key()["KeyMetadata"]["Arn"]
     kms.disable_key(KeyId=arn)
-    message, fix = failed(team.look(kms_key=arn))["source bucket's KMS key"]
+    ((name, message, fix, needed),) = team.list_failed(kms_key=arn)
+    assert (name, needed) == ("source bucket's KMS key", "Enabled")
     assert (f"{arn} is Disabled" in message, "enable-key" in fix) == (True, True)
 
 
 def test_a_key_that_does_not_exist(team):
     team.create_all()
     arn = f"arn:aws:kms:{team.region}:000000000000:key/12345678-0000-0000-0000-000000000000"
-    assert "there is no key" in failed(team.look(kms_key=arn))["source bucket's KMS key"][0]
+    assert team.list_failed(kms_key=arn) == [
+        (
+            "source bucket's KMS key",
+            f"there is no key {arn}",
+            "Correct `source.kms_key` in the deployment file",
+            "",
+        )
+    ]
 
 
 ORDER_ID = {"id": 1, "name": "order_id", "type": "string", "required": True}
@@ -216,6 +282,9 @@ def imports(team, tmp_path):
         ctx = DeploymentContext(attrs.evolve(ctx.loaded, sources=sources))
         topics = schemas.select_topics(ctx, ["sales_orders"])
         (imported,) = schemas.import_schemas(ctx, topics, replace=replace)
+        file = str(tmp_path / "topics" / "sales_orders.avsc")
+        of_table = ("sales_orders", file, len(columns), schemas.TABLE, "")
+        assert (imported.topic, imported.file, imported.fields, imported.read_from, imported.why) == of_table
         return imported.state, imported.changes
 
     return import_schema
@@ -238,7 +307,7 @@ def test_a_file_with_other_fields_is_kept(imports, tmp_path):
     assert file.read_text() == kept
     longer = {**ORDER_ID, "type": "long"}
     assert imports(longer) == ("differs", ('order_id is "long", and the file has "string"',))
-    assert imports(longer, replace=True)[0] == "written"
+    assert imports(longer, replace=True) == ("written", ('order_id is "long", and the file has "string"',))
     assert '"long"' in file.read_text()
     assert sorted(path.name for path in (tmp_path / "topics").iterdir()) == ["sales_orders.avsc"]
 
@@ -246,14 +315,22 @@ def test_a_file_with_other_fields_is_kept(imports, tmp_path):
 def test_a_table_of_another_format_is_named(team):
     team.create_table("sales_orders", kind="EXTERNAL_TABLE")
     ctx = team.ctx()
-    with pytest.raises(CommandFailed, match="sales_orders is not an Iceberg table"):
+    with pytest.raises(CommandFailed) as refused:
         schemas.import_schemas(ctx, schemas.select_topics(ctx, ["sales_orders"]), replace=False)
+    assert (refused.value.code, refused.value.message, refused.value.hint) == (
+        "NO-TABLE",
+        f"table {team.database}.sales_orders is not an Iceberg table",
+        f"Iceberg tables of {team.database}: none",
+    )
 
 
 def test_a_column_that_tableflow_does_not_write_is_named(imports):
-    with pytest.raises(CommandFailed, match="column total has type variant") as refused:
+    with pytest.raises(CommandFailed) as refused:
         imports(ORDER_ID, {**TOTAL, "type": "variant"})
-    assert refused.value.code == "TABLE-UNREADABLE"
+    assert (refused.value.code, refused.value.message) == (
+        "TABLE-UNREADABLE",
+        "the table of sales_orders: column total has type variant, which Tableflow doesn't write",
+    )
 
 
 def test_a_table_without_its_metadata_is_named(team):
@@ -284,36 +361,40 @@ def test_an_import_names_the_tables_that_exist(team):
         schemas.select_topics(ctx, ["nosuch"])
 
 
-CATALOG = "https://tableflow.eu-west-1.aws.confluent.cloud/iceberg/catalog/organizations"
-BORROWED = f"""
-[deployment]
-name = "lakeferry"
-stage = "borrowed"
-owner = "risk"
-
-[aws]
-region = "eu-west-1"
-
-[source]
-catalog_uri = "{CATALOG}/9bb441c4-edef-46ac-8a41-c49e44a3fd9a/environments/env-abc123"
-cluster_id = "lkc-abc123"
-tableflow_key_secret = "risk/nowhere"
-
-[[topics]]
-name = "Sales_Orders"
-
-[alerts]
-engineers = ["engineers@example.com"]
-"""
+def test_tables_are_listed_by_name(team):
+    for name, kind in (("b", "ICEBERG"), ("c", "EXTERNAL_TABLE"), ("a", "iceberg")):
+        team.create_table(name, kind=kind)
+    location = f"s3://{team.bucket}/1/v1/{{}}/metadata/1.metadata.json"
+    listed = [GlueTable("a", location.format("a")), GlueTable("b", location.format("b")), GlueTable("c", "")]
+    assert tables.list_tables(team.ctx(), team.database) == listed
+    assert [tables.find_table(team.ctx(), team.database, name) for name in "abcd"] == [*listed, None]
+    assert tables.find_table(team.ctx(), "nowhere", "a") is None
 
 
-def test_a_table_in_tableflows_catalog_keeps_the_capitals_of_its_topic():
-    (topic,) = deployment_file.parse(BORROWED, name="borrowed.toml", judge=NOT_JUDGED).deployment.topics
-    assert topic.name == "Sales_Orders"
+def test_metadata_in_a_bucket_that_is_gone_cannot_be_read(team):
+    table = GlueTable("orders", f"s3://{team.bucket}/1/1.metadata.json")
+    with pytest.raises(CommandFailed) as refused:
+        tables.read_metadata(team.ctx(), table)
+    assert refused.value.code == "TABLE-UNREADABLE"
+    assert refused.value.message.startswith("table orders: ")
+    team.create_bucket()
+    with pytest.raises(CommandFailed) as refused:
+        tables.read_metadata(team.ctx(), table)
+    assert refused.value.message == f"table orders: there is no object {table.metadata}"
+    boto3.client("s3").put_object(Bucket=team.bucket, Key="1/1.metadata.json", Body=b'{"a": 1}')
+    assert tables.read_metadata(team.ctx(), table) == {"a": 1}
 
 
-def test_a_key_that_nobody_stored_is_named(lake_aws):
-    loaded = deployment_file.parse(BORROWED, name="borrowed.toml", judge=NOT_JUDGED)
-    (check,) = source.look(DeploymentContext(loaded))
-    assert (check.name, check.result) == ("Tableflow key", Result.FAIL)
-    assert "risk/nowhere" in check.message
+def test_the_database_of_a_cluster_is_known_once_that_is_deployed(lake_aws):
+    ctx = DeploymentContext(shipped.load("dev"))
+    with pytest.raises(CommandFailed) as refused:
+        tables.find_database(ctx)
+    assert refused.value.code == "NOT-DEPLOYED"
+    template = {
+        "Resources": {"Topic": {"Type": "AWS::SNS::Topic"}},
+        "Outputs": {"KafkaClusterId": {"Value": "lkc-made"}},
+    }
+    client = boto3.client("cloudformation")
+    client.create_stack(StackName=f"{ctx.deployment.prefix}-confluent", TemplateBody=json.dumps(template))
+    assert tables.find_database(ctx) == "lkc-made"
+    client.delete_stack(StackName=f"{ctx.deployment.prefix}-confluent")

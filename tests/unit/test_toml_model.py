@@ -8,7 +8,7 @@ from typing import Literal
 import attrs
 import pytest
 
-from config.toml_model import BadFile, Form, Problem, find_wrong_values, join_path, read, setting
+from config.toml_model import BadFile, Form, Problem, find_wrong_values, join_path, read, read_text, setting
 
 
 @attrs.frozen
@@ -206,7 +206,12 @@ def test_a_rule_is_skipped_if_its_values_could_not_be_read():
     def wants_the_name(bike: Bike):
         yield "name", bike.name.upper()
 
+    def repeats_the_kind(bike: Bike):
+        yield "kind", f"{bike.kind} is taken"
+
     assert problems("from = 2026-01-05", wants_the_name) == [(0, "name", "missing. What it is called.")]
+    (found,) = problems(WHOLE.replace('"race"', '"raze"'), repeats_the_kind)
+    assert found[2].startswith("'raze' is none of")
 
 
 def test_an_exception_in_a_rule_is_raised():
@@ -265,3 +270,33 @@ def test_values_that_code_gives_have_the_limits_of_the_file():
         "secret": "the value, which is not shown here, must be a name. A secret's name."
     }
     assert find(days="1")["days"].startswith("must be a list")
+
+
+def test_a_file_that_cannot_be_read_has_one_mistake(tmp_path):
+    file = tmp_path / "bike.toml"
+    with pytest.raises(BadFile) as bad:
+        read_text(file, "the bike")
+    assert (bad.value.name, bad.value.problems) == (
+        "the bike",
+        [Problem(0, "", "cannot be read: No such file or directory")],
+    )
+    file.write_bytes(b"\xff")
+    with pytest.raises(BadFile) as bad:
+        read_text(file, "the bike")
+    assert bad.value.problems == [Problem(0, "", "cannot be read: it is not UTF-8")]
+    file.write_bytes("name = 'Müller'".encode())
+    assert read_text(file, "the bike") == "name = 'Müller'"
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "message"),
+    [
+        ("a = 1\n[b]\n[b]", 3, "not TOML: a key or table is given twice (Cannot declare ('b',) twice)"),
+        ("a = 1\na = 2", 2, "not TOML: a key or table is given twice (Cannot overwrite a value)"),
+        ("a = {b = 1, b = 2}", 1, "not TOML: a key or table is given twice (Duplicate inline table key 'b')"),
+        ("a = 1\nb = [", 2, "not TOML: Invalid value"),
+        ("a = 1\nb c", 2, "not TOML: Expected '=' after a key in a key/value pair"),
+    ],
+)
+def test_what_is_no_toml_is_explained(text, line, message):
+    assert problems(text) == [(line, "", message)]

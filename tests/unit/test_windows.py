@@ -15,11 +15,13 @@ from hypothesis import strategies as st
 from config.exports.contract import Every, WindowRule
 from config.exports.windows import (
     Window,
+    find_days,
     find_kind,
     find_next_window,
     find_window,
     list_closed_windows,
     longest_days,
+    parse_label,
     window_at,
 )
 
@@ -144,6 +146,27 @@ def test_a_label_names_its_kind_and_no_window_is_longer_than_the_longest(every):
     windows = list(list_closed_windows(rule(every, "UTC"), datetime(2030, 1, 10, tzinfo=UTC)))
     assert {find_kind(window.label) for window in windows} == {every}
     assert max(window.end - window.start for window in windows) == timedelta(days=longest_days(every))
+
+
+@pytest.mark.parametrize("every", EVERY)
+def test_a_label_is_that_of_its_window_in_the_zone_of_any_rule(every):
+    windows = list(list_closed_windows(rule(every, "Asia/Tehran"), datetime(1995, 1, 1, tzinfo=UTC)))
+    other = rule("month" if every == "day" else "day", "Asia/Tehran")
+    assert [parse_label(window.label, other) for window in windows] == windows
+    assert [find_days(window, every)[0] for window in windows] == [window.first_day for window in windows]
+    assert [find_days(before, every)[1] for before, _ in pairwise(windows)] == [
+        after.first_day for _, after in pairwise(windows)
+    ]
+
+
+def test_how_many_days_the_longest_window_has():
+    assert {every: longest_days(every) for every in EVERY} == {
+        "day": 1,
+        "iso_week": 7,
+        "month": 31,
+        "quarter": 92,
+    }
+    assert [find_kind(label) for label in ("2026-11-15", "2026-W46", "2026-11", "2026-Q4")] == list(EVERY)
 
 
 @pytest.mark.parametrize("every", EVERY)
