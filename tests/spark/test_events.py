@@ -596,10 +596,6 @@ def test_one_shuffle_both_deduplicates_and_orders_a_file_in_the_order_of_its_key
     "changes",
     [
         {"deduplicate": {"key": ["id"]}},
-        {
-            "deduplicate": {"key": ["id"]},
-            "column": [column("n", "integer", expression="n + 1"), column("id")],
-        },
         {"deduplicate": {"key": ["n"]}, "window": {"filter_stage": "after_deduplication"}},
     ],
     ids=["another field", "a window that is applied later"],
