@@ -56,7 +56,8 @@ class Held:
 class StagedSecrets:
     """`clock` is AWS's.
 
-    `on_call` receives each call and makes it, so that a test can fail before or after it.
+    `on_call` receives each call and makes it, so that a test can fail before or after it. `rotation_tokens`
+    has the parameter of each value that was put.
     """
 
     def __init__(self, clock, on_call=lambda operation, call: call()):
@@ -64,6 +65,7 @@ class StagedSecrets:
         self._on_call = on_call
         self.all = {}
         self.ever = set()
+        self.rotation_tokens = []
 
     # Called by tests
 
@@ -109,6 +111,7 @@ class StagedSecrets:
     def put_secret_value(self, **asked):
         def put():
             stages = asked.get("VersionStages", [CURRENT])
+            self.rotation_tokens.append(asked.get("RotationToken"))
             return self._put(self._find(asked), asked["ClientRequestToken"], asked["SecretString"], stages)
 
         return self._on_call("PutSecretValue", put)

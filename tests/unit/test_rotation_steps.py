@@ -125,6 +125,16 @@ def test_the_calls_of_a_whole_rotation():
     assert function.held.versions[version][1] == {CURRENT, PENDING}, "AWS takes the label away"
 
 
+@pytest.mark.parametrize("sent", [{}, {"RotationToken": ""}, {"RotationToken": "t-1"}])
+def test_a_value_is_put_with_the_rotation_token_of_the_event_if_it_has_one(sent):
+    """Secrets Manager sends one if another account owns the function."""
+    function = Function()
+    version = function.secrets.start("it")
+    event = {"Step": "createSecret", "SecretId": "it", "ClientRequestToken": version}
+    assert function.rotation.run(event | sent) == "created"
+    assert function.secrets.rotation_tokens == [sent.get("RotationToken") or None]
+
+
 def test_the_test_of_a_version_without_a_value_is_that_of_the_current_key():
     function = Function()
     version = function.secrets.start("it")

@@ -263,6 +263,20 @@ Nothing has to be done.
     )
 
 
+def test_a_mail_to_all_recipients_has_no_link_of_one_reader():
+    env = NotificationEnvironment()
+    env.exports[SALES.name] = attrs.evolve(SALES, link_days=14)
+    env.signer = LinkSigner(
+        KeyRing("lakeferry-dev", Secret("k" * 64)), "https://links.example.com", env.clock
+    )
+    env.publish(manifest())
+    env.run(record(published(notes=[], headline=[])))
+    env.deliver()
+    ((body,), _) = read_mails(env)
+    assert "https://links.example.com" not in body
+    assert FILES.strip() in body
+
+
 def test_a_mail_with_a_link_of_its_reader():
     keys = KeyRing("lakeferry-dev", Secret("k" * 64))
     env = NotificationEnvironment()
