@@ -435,18 +435,36 @@ def test_a_cloud_key_of_another_organization_revokes_none_and_says_so(env):
     assert env.accepts(replaced)
 
 
-def test_the_owner_of_an_account_alone_sees_that_the_account_is_gone(env):
-    """It is no administrator of the organization, and needs none for this."""
-    env.rotate("kafka")
+def become_owner_of_the_account(env):
+    """Use a Cloud key whose owner has a role on the account only, and return it."""
     org = env.confluent.organization
     weak = issue_key(org, "sa-weak", KeyKind.CLOUD, "cloud", org.crn, delay=0)
     bind_role(org, "User:sa-weak", "ResourceOwner", f"{org.crn}/service-account={env.owner}")
     env.clock.sleep(900)
     set_admin(env, weak)
+    return weak
+
+
+def test_the_owner_of_an_account_alone_sees_that_the_account_is_gone(env):
+    """It is no administrator of the organization, and needs none for this."""
+    env.rotate("kafka")
+    weak = become_owner_of_the_account(env)
+    org = env.confluent.organization
     del org.service_accounts[env.owner]
     del org.api_keys[env.fields("kafka")["apiKey"]]
     with pytest.raises(LakeferryError, match=f"Cloud key {weak.id} has no account {env.owner}"):
         env.ask(operation="revoke", secret="kafka")
+
+
+def test_the_owner_of_an_account_alone_sees_that_a_new_key_is_gone(env):
+    become_owner_of_the_account(env)
+    version = env.secrets.start("kafka")
+    env.step("kafka", "createSecret", version)
+    key_id = env.fields("kafka", PENDING)["apiKey"]
+    del env.confluent.organization.api_keys[key_id]
+    with pytest.raises(Refused) as raised:
+        env.step("kafka", "setSecret", version)
+    assert raised.value.what == f"API key {key_id}"
 
 
 def set_admin(env, key):
