@@ -71,7 +71,7 @@ SELECTIONS: Final[Mapping[str, tuple[str, str]]] = {
         "spark/test_windows_of_time",
     ),
     "glue_jobs/aggregate.py": ("spark/test_aggregates", _JOB),
-    "glue_jobs/aggregate_table.py": ("spark/test_aggregates", _JOB),
+    "glue_jobs/aggregate_table.py": ("unit/test_kept_aggregates spark/test_aggregates", _JOB),
     "glue_jobs/arguments.py": ("unit/test_arguments", "spark/test_windows_of_time"),
     "glue_jobs/columns.py": ("spark/test_values", _JOB),
     "glue_jobs/export.py": (
