@@ -75,7 +75,7 @@ SELECTIONS: Final[Mapping[str, tuple[str, str]]] = {
     "glue_jobs/arguments.py": ("unit/test_arguments", "spark/test_windows_of_time"),
     "glue_jobs/columns.py": ("spark/test_values", _JOB),
     "glue_jobs/export.py": (
-        "unit/test_which_windows unit/test_arguments",
+        "unit/test_which_windows unit/test_arguments unit/test_job_end",
         f"spark/test_windows_of_time spark/test_aggregates {_KILL}",
     ),
     "glue_jobs/files.py": (
@@ -83,7 +83,10 @@ SELECTIONS: Final[Mapping[str, tuple[str, str]]] = {
         "spark/test_nights spark/test_events spark/test_changing_tables spark/test_completeness",
     ),
     "glue_jobs/outcomes.py": ("unit/test_multipart_uploads unit/test_multipart", "spark/test_values"),
-    "glue_jobs/pseudonyms.py": ("spark/test_pseudonyms", "spark/test_key_leaks faults/test_keys"),
+    "glue_jobs/pseudonyms.py": (
+        "unit/test_spellings_of_people spark/test_pseudonyms",
+        "spark/test_key_leaks faults/test_keys",
+    ),
     "glue_jobs/ranges.py": (
         "unit/test_multipart unit/test_ranges",
         "spark/test_events spark/test_windows_of_time",

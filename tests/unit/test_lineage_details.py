@@ -99,6 +99,12 @@ def test_what_a_column_copies_and_what_it_is_computed_from(query):
 WINDOW = "DESCRIPTOR(`$rowtime`), INTERVAL '1' MINUTE"
 
 
+@pytest.mark.parametrize("text", ["it''s", "''", "`", ";"])
+def test_texts_beside_a_windowing_function_stay_what_they_are(text):
+    query = f"SELECT CONCAT('{text}', id, 'x') AS x, price FROM TABLE(TUMBLE(TABLE trades, {WINDOW}))"
+    assert select(query) == {"x": computed(("trades", "id")), "price": copy("trades", "price")}
+
+
 @pytest.mark.parametrize("function", ["TUMBLE", "hop", "CUMULATE", "Session"])
 @pytest.mark.parametrize("table", ["trades", "`trades`", "`cat`.`db`.`trades`", "db.trades", "cat.db.trades"])
 def test_a_windowing_function_adds_three_columns_to_those_of_its_input(function, table):

@@ -322,3 +322,17 @@ def test_a_dead_run_is_marked_as_failed_and_keeps_what_it_had_done(bucket):
     assert changed["reason"].startswith("EXP-DIED  the run's process ended without saying why. ")
     runs.mark_died(bucket, "things", "unknown", T0)
     assert bucket.read("things/runs/unknown.json") is None
+
+
+def test_a_process_of_another_user_is_alive():
+    """It may get no signal of this one."""
+    child = os.fork()
+    if not child:
+        code = 2
+        try:
+            if os.geteuid() == 0:
+                os.setuid(65534)
+            code = 0 if runs._is_alive(1) else 1
+        finally:
+            os._exit(code)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
