@@ -56,14 +56,14 @@ class RunContext:
     aggregates: AggregateTable | None
     dry_run: bool
     #: Whether a window may be published again without events that its published generation counted.
-    accept_fewer_events: bool = False
+    accept_fewer_events: bool
     #: Whether a window may be published although it doesn't fit an older window that the run doesn't publish
     #: again.
-    accept_window_change: bool = False
+    accept_window_change: bool
     #: How many partitions the topic has, or 0 if that isn't known.
-    partitions: int = 0
+    partitions: int
     #: Somebody states that the table has all events that Kafka received before this instant.
-    complete_until: datetime | None = None
+    complete_until: datetime | None
 
     @property
     def key_version(self) -> str | None:
