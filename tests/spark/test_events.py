@@ -566,6 +566,15 @@ def test_events_of_a_composite_key_are_in_the_order_of_the_file(lake, order_by):
     assert run.column("m") == ["-3", "-2", "-1", "0"]
 
 
+def test_items_of_an_event_are_in_the_order_of_the_file_and_not_of_the_array(lake):
+    item = {"type": "record", "name": "Line", "fields": [{"name": "sku", "type": "string"}]}
+    schema = topic_of(("lines", {"type": "array", "items": item}))
+    lake.commit(schema, {"id": "a", "at": MONDAY, "lines": [{"sku": sku} for sku in ("c", "a", "b")]})
+    columns = column("id"), column("sku", **{"from": "line.sku"})
+    run = lake.export(contract(*columns, explode={"array": "lines", "as": "line"}))
+    assert run.column("sku") == ["a", "b", "c"]
+
+
 def count_shuffles(lake, text):
     mine = contracts.load(lake.write_contract(text))
     services = connect()
