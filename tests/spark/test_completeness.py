@@ -212,6 +212,19 @@ def test_a_partition_whose_events_came_within_the_hour_is_not_idle(loading, layo
 
 
 @pytest.mark.slow
+def test_a_partition_stays_idle_after_a_compaction(loading):
+    """Statistics tell the offsets in the earlier files. The later file is of several partitions, so that a
+    query tells them.
+    """
+    add(loading, MONDAY, 0, 1, 2, numbers=range(3))
+    age(loading, 2 * HOUR)
+    loading.flow.compact("things")
+    add(loading, AFTER, 0, 1)
+    settle(loading, AFTER)
+    assert export(loading, *PARTITIONS).state() == "published"
+
+
+@pytest.mark.slow
 def test_a_partition_without_events_counts_as_soon_as_the_number_of_partitions_is_known(loading):
     add(loading, MONDAY, 0, 1)
     age(loading, 2 * HOUR)
