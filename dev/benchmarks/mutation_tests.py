@@ -73,7 +73,7 @@ SELECTIONS: Final[Mapping[str, tuple[str, str]]] = {
     "glue_jobs/aggregate.py": ("spark/test_aggregates", _JOB),
     "glue_jobs/aggregate_table.py": ("unit/test_kept_aggregates spark/test_aggregates", _JOB),
     "glue_jobs/arguments.py": ("unit/test_arguments", "spark/test_windows_of_time"),
-    "glue_jobs/columns.py": ("spark/test_values", _JOB),
+    "glue_jobs/columns.py": ("spark/test_schema_evolution", _JOB),
     "glue_jobs/export.py": (
         "unit/test_which_windows unit/test_arguments unit/test_job_end",
         f"spark/test_windows_of_time spark/test_aggregates {_KILL}",
@@ -92,8 +92,8 @@ SELECTIONS: Final[Mapping[str, tuple[str, str]]] = {
         "spark/test_events spark/test_windows_of_time",
     ),
     "glue_jobs/rows.py": (
-        "spark/test_values",
-        "spark/test_events spark/test_aggregates spark/test_schema_evolution spark/test_expression_guard "
+        "spark/test_events",
+        "spark/test_values spark/test_aggregates spark/test_schema_evolution spark/test_expression_guard "
         "spark/test_windows_of_time",
     ),
     "glue_jobs/runs.py": (
