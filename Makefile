@@ -4,7 +4,7 @@ BOOTSTRAP = $(if $(PYTHON),$(PYTHON) -m lakeferry.local.bootstrap,$(error Python
 BIN := .venv/bin
 STAGE ?= dev
 LAMBDA_PYTHON ?= 3.14
-FUNCTION_TESTS := $(addprefix tests/unit/,test_core_*.py test_confluent_*.py test_resources_*.py test_rotation_*.py test_cleanup.py test_watch.py test_notification_*.py $(addsuffix .py,$(addprefix test_snowflake_,base_kinds client grant keypair login names sql tables trust user user_settings)))
+FUNCTION_TESTS := $(addprefix tests/unit/,test_core_*.py test_confluent_*.py test_resources_*.py test_rotation_*.py test_cleanup*.py test_watch.py test_notification_*.py test_announce*.py test_link_*.py test_mail_limits.py test_mails_over_ses.py test_news.py test_undelivered.py test_whole_*.py test_function_settings.py $(addsuffix .py,$(addprefix test_snowflake_,base_kinds client grant keypair login names sql tables trust user user_settings)))
 STORAGE_TESTS := tests/faults $(addprefix tests/unit/test_,cleanup.py exporting.py multipart.py publish.py)
 FUNCTION_TEST_PACKAGES := authlib boto3 hypothesis pyarrow pyspark pytest pytest-timeout sqlglot
 
@@ -42,7 +42,7 @@ test-functions: setup
 	@$(BIN)/uv venv --quiet --clear --python $(LAMBDA_PYTHON) build/env-functions
 	@$(BIN)/uv pip install --quiet --python build/env-functions/bin/python --require-hashes --requirement lambdas/requirements.txt
 	@$(BIN)/uv pip install --quiet --python build/env-functions/bin/python --constraint requirements.txt $(FUNCTION_TEST_PACKAGES)
-	@PYTHONPATH=. build/env-functions/bin/python -m pytest --confcutdir=tests/unit -p no:cacheprovider $(FUNCTION_TESTS)
+	@PYTHONPATH=. build/env-functions/bin/python -m pytest --confcutdir=tests/unit -p tests.support.common_plugin -p no:cacheprovider $(FUNCTION_TESTS)
 
 # The tests of the simulators. Run them if you change simulators/ or the version of a package.
 test-simulators:

@@ -1,7 +1,4 @@
-"""Settings of Hypothesis, and the lake of the tests that run the real job.
-
-Hypothesis tries the same examples each time, so that only a change of the code makes a test fail;
-`pytest --hypothesis-profile=search` looks for others. All tests share one embedded AWS and one Spark session.
+"""The lake of the tests that run the real job. All tests share one embedded AWS and one Spark session.
 
 Tests marked `cluster` run a second time at night on executors that are processes of their own, as Glue's are,
 and that import the job from the zip that ships; those marked `only` run nowhere else. The whole Spark suite
@@ -22,7 +19,6 @@ from collections import defaultdict
 import boto3
 import botocore.session
 import pytest
-from hypothesis import HealthCheck, settings
 from xdist.scheduler import LoadScopeScheduling
 
 from config.exports.table_columns import list_spark_columns
@@ -30,16 +26,10 @@ from glue_jobs import session
 from glue_jobs.analyse import analyse
 from lakeferry.local import spark as local_spark
 from lakeferry.local.judge_worker import create_empty_table
-from simulators.aws.server import EmbeddedAws
 from stacks.assets import build_glue_zip
-from tests.support.aws_clients import Clients
 from tests.support.lake import Lake, new_lake
 
-# A slow or busy machine makes no test fail.
-_PATIENT = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
-settings.register_profile("steady", derandomize=True, **_PATIENT)
-settings.register_profile("search", max_examples=2_000, print_blob=True, **_PATIENT)
-settings.load_profile("steady")
+pytest_plugins = ["tests.support.common_plugin"]
 
 # boto3's sessions share their loader: parsing the descriptions of all services takes half a second, and every
 # deployment of a test has a session of its own.
@@ -144,22 +134,6 @@ def pytest_generate_tests(metafunc):
 
 def pytest_xdist_make_scheduler(config, log):
     return BySparkSession(config, log)
-
-
-@pytest.fixture(scope="session")
-def aws():
-    """Start an embedded AWS that enforces IAM, and return the `Clients` of its root user."""
-    with EmbeddedAws(iam=True) as server:
-        yield Clients(server)
-
-
-@pytest.fixture(scope="session")
-def lake_aws():
-    """Start an embedded AWS and set the environment to it until the end of the run."""
-    with EmbeddedAws() as aws, pytest.MonkeyPatch.context() as patch:
-        for name, value in aws.environment().items():
-            patch.setenv(name, value)
-        yield aws
 
 
 @pytest.fixture(scope="session")

@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lakeferry.health import confluent as health
 from lambdas.confluent import crn
 from lambdas.confluent.client import Confluent
 from lambdas.confluent.errors import build_error, read_detail
@@ -303,30 +302,6 @@ def test_an_ip_filter_is_told_from_a_missing_role(server, status, said, row):
     with pytest.raises(LakeferryError) as failed:
         cloud(server).cloud.get("/x")
     assert failed.value.kind.code.startswith(row)
-
-
-@pytest.mark.parametrize(
-    ("answer", "result", "words"),
-    [
-        (
-            listing({"id": "a", "display_name": "Environments", "applied_limit": 25, "usage": 25}),
-            "warn",
-            "Environments: 25 of 25",
-        ),
-        (
-            listing({"id": "a", "applied_limit": 25, "usage": 24}, {"id": "b", "applied_limit": 3}),
-            "ok",
-            "none of 2",
-        ),
-        ((403, {"errors": [{"detail": "no"}]}), "skip", "not checked"),
-        ((404, {"errors": [{"detail": "no"}]}), "skip", "not checked"),
-    ],
-)
-def test_doctor_names_the_quotas_that_are_used_up(server, answer, result, words):
-    server.answers["GET /service-quota/v1/applied-quotas"] = answer
-    check = health.check_quotas(None, cloud(server))
-    assert (check.result, words in check.message) == (result, True)
-    assert server.sent[-1].query["scope"] == "organization"
 
 
 def test_the_cluster_of_a_client_may_be_missing_pending_or_failed(server):
