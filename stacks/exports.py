@@ -113,7 +113,14 @@ class ExportsStack(LakeferryStack):
                 first_day=export.first_day,
             )
         if self.deployment.shows_aggregates:
-            create_table_job(jobs, "AggregateTablesJob", jobs=jobs, role=role, zip_asset=zip_asset)
+            create_table_job(
+                jobs,
+                "AggregateTablesJob",
+                jobs=jobs,
+                role=role,
+                zip_asset=zip_asset,
+                tables=len(self.deployment.exports),
+            )
 
     def _list_tables(self, confluent: ConfluentStack | None) -> dict[str, Table]:
         """Return the tables by topic. A topic that is no table has the place that it would have."""

@@ -266,7 +266,8 @@ def _is_newer(context: RotationContext, key: _Key, managed: list[_Key]) -> bool 
     times.
     """
     current_id = context.current.get_text(KEY_ID)
-    time_of_current = next((_parse_time(other.created) for other in managed if other.id == current_id), 0.0)
+    created = {managed_key.id: managed_key.created for managed_key in managed}
+    time_of_current = _parse_time(created.get(current_id, ""))
     time_of_key = _parse_time(key.created)
     if not time_of_current or not time_of_key:
         return None

@@ -34,7 +34,7 @@ class UnusableKey(ValueError):
     """A private key can't be used. The message contains no part of the key."""
 
 
-@attrs.define(eq=False, repr=False)
+@attrs.define(slots=False, eq=False, repr=False)  # for `cached_property`
 class KeyPair:
     """An RSA key pair. `private_pem` is PKCS#8, without a passphrase."""
 

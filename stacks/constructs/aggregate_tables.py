@@ -17,8 +17,6 @@ from stacks.constructs.synthesis import build_own_arn
 #: The job only changes metadata. Two workers are the fewest that Glue starts.
 _WORKERS: Final = 2
 _TIMEOUT_MINUTES: Final = 15
-#: As many as a deployment can have exports: each run is of another table, and all of them start together.
-_RUNS_AT_ONCE: Final = 50
 
 
 def name_table_job(prefix: str) -> str:
@@ -26,9 +24,18 @@ def name_table_job(prefix: str) -> str:
 
 
 def create_table_job(
-    scope: Construct, id: str, *, jobs: ExportJobs, role: iam.IRole, zip_asset: s3_assets.Asset
+    scope: Construct,
+    id: str,
+    *,
+    jobs: ExportJobs,
+    role: iam.IRole,
+    zip_asset: s3_assets.Asset,
+    tables: int,
 ) -> glue.CfnJob:
-    """Return the job. `role` and `zip_asset` are those of the exports' jobs: they write the same tables."""
+    """Return the job. `role` and `zip_asset` are those of the exports' jobs: they write the same tables.
+
+    `tables` is how many there are at most: their runs start together.
+    """
     return jobs.create_job(
         Construct(scope, id),
         name=name_table_job(jobs.prefix),
@@ -41,7 +48,7 @@ def create_table_job(
         },
         workers=_WORKERS,
         timeout_minutes=_TIMEOUT_MINUTES,
-        runs_at_once=_RUNS_AT_ONCE,
+        runs_at_once=tables,
     )
 
 

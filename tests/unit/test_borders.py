@@ -1,4 +1,4 @@
-"""Windows beside published ones that a run doesn't publish again: which fit, and what is said of the others."""
+"""Windows beside published ones that a run doesn't publish again: which fit, and why the others don't."""
 
 from __future__ import annotations
 
@@ -47,9 +47,9 @@ class Published:
         """Return the neighbours that don't fit by short label of the planned window, and the sentences."""
         labels = [_read_label(short) for short in shorts]
         planned = [parse_label(label, contract.window) for label in labels]
-        borders = Borders(contract, planned, sorted(self.manifests), self.manifests.get, has_zone)
-        self.found = borders.find(accept=accept)
-        return {label: [border.neighbour for border in found] for label, found in self.found.items()}
+        published = sorted(self.manifests)
+        self.found = Borders(contract, planned, published, self.manifests.get, has_zone).find(accept=accept)
+        return {label: [border.neighbour for border in borders] for label, borders in self.found.items()}
 
     @property
     def sentence(self) -> str:

@@ -6,7 +6,6 @@ import json
 
 import attrs
 import pytest
-from botocore.exceptions import ClientError
 
 from lambdas.custom_resources.cleanup import (
     Cleaner,
@@ -19,35 +18,11 @@ from lambdas.custom_resources.state import KnownObject, ResourceState
 from lambdas.shared.clock import Deadline
 from lambdas.shared.errors import LakeferryError, Transient
 from tests.support.resource_environment import ACCOUNT, ManualClock
+from tests.support.scripted_client import ScriptedClient
 
 #: Settings of Lake Formation with which IAM alone decides.
 IAM = [{"Principal": {"DataLakePrincipalIdentifier": "IAM_ALLOWED_PRINCIPALS"}, "Permissions": ["ALL"]}]
 OPEN = {"CreateDatabaseDefaultPermissions": IAM, "CreateTableDefaultPermissions": IAM}
-
-
-class Service:
-    """An AWS client with the answers of each operation, in their order; the last one again and again.
-
-    `calls` has the operations with their parameters.
-    """
-
-    def __init__(self, **answers):
-        self.answers = {name: list(given) for name, given in answers.items()}
-        self.calls = []
-
-    def __getattr__(self, operation):
-        def answer(**asked):
-            self.calls.append((operation, asked))
-            answers = self.answers.get(operation) or [{}]
-            given = answers.pop(0) if len(answers) > 1 else answers[0]
-            if isinstance(given, str):
-                raise ClientError({"Error": {"Code": given, "Message": "words"}}, operation)
-            return given
-
-        return answer
-
-    def list_operations(self):
-        return [operation for operation, _ in self.calls]
 
 
 def make_cleaner(service, seconds=90, **given):
@@ -60,7 +35,7 @@ def test_every_request_for_a_bucket_names_the_account_that_owns_it():
         "Versions": [{"Key": "a", "VersionId": "1", "Size": 7}],
         "DeleteMarkers": [{"Key": "b", "VersionId": "2"}],
     }
-    s3 = Service(
+    s3 = ScriptedClient(
         list_object_versions=[versions, {}],
         list_multipart_uploads=[{"Uploads": [{"Key": "c", "UploadId": "3"}]}, {}],
     )
@@ -80,7 +55,7 @@ def test_every_request_for_a_bucket_names_the_account_that_owns_it():
 
 @pytest.mark.parametrize("properties", [{}, {"delete_policy": "false"}, {"delete_policy": ""}])
 def test_a_bucket_s_policy_stays_unless_it_is_to_be_deleted(properties):
-    s3 = Service()
+    s3 = ScriptedClient()
     assert make_cleaner(s3).remove({"bucket": "lake", **properties})
     assert s3.list_operations() == ["list_object_versions", "list_multipart_uploads"]
 
@@ -98,7 +73,7 @@ def test_a_bucket_s_policy_stays_unless_it_is_to_be_deleted(properties):
     ],
 )
 def test_what_is_gone_already_counts_as_removed(answers):
-    assert make_cleaner(Service(**answers)).remove({"bucket": "lake", "delete_policy": "true"})
+    assert make_cleaner(ScriptedClient(**answers)).remove({"bucket": "lake", "delete_policy": "true"})
 
 
 @pytest.mark.parametrize(
@@ -110,7 +85,7 @@ def test_what_is_gone_already_counts_as_removed(answers):
     ],
 )
 def test_a_refusal_says_what_was_tried_with_the_bucket(operation, doing):
-    s3 = Service(
+    s3 = ScriptedClient(
         **{
             "list_multipart_uploads": [{"Uploads": [{"Key": "c", "UploadId": "3"}]}],
             operation: ["AccessDenied"],
@@ -122,7 +97,7 @@ def test_a_refusal_says_what_was_tried_with_the_bucket(operation, doing):
 
 
 def test_an_object_that_stays_is_an_error_and_its_error_says_so():
-    s3 = Service(
+    s3 = ScriptedClient(
         list_object_versions=[{"Versions": [{"Key": "a", "VersionId": "1"}]}],
         delete_objects=[{"Errors": [{"Code": "InternalError"}, {"Code": "AccessDenied"}]}],
     )
@@ -135,7 +110,7 @@ def test_the_work_goes_on_in_the_next_call_when_the_time_is_over():
     """The clock of a bucket that never gets empty: each page takes a minute."""
     clock = ManualClock()
 
-    class Endless(Service):
+    class Endless(ScriptedClient):
         def list_object_versions(self, **asked):
             clock.sleep(60)
             return {"Versions": [{"Key": "a", "VersionId": "1"}]}
@@ -150,7 +125,7 @@ def table(name, location="s3://ours/0/data"):
 
 
 def test_the_requests_for_a_database():
-    aws = Service(
+    aws = ScriptedClient(
         get_tables=[
             {"TableList": [table("a")], "NextToken": "2"},
             {"TableList": [table("b")], "NextToken": "3"},
@@ -174,7 +149,7 @@ def test_the_requests_for_a_database():
 
 @pytest.mark.parametrize(("keep", "is_kept"), [("true", True), ("false", False), (None, False)])
 def test_a_database_of_somebody_else_s_integration_stays(keep, is_kept):
-    aws = Service(get_tables=[{"TableList": []}], get_data_lake_settings=[{"DataLakeSettings": OPEN}])
+    aws = ScriptedClient(get_tables=[{"TableList": []}], get_data_lake_settings=[{"DataLakeSettings": OPEN}])
     properties = {"glue_database": "lkc-1", "keep_database": keep}
     assert make_cleaner(aws).remove({name: value for name, value in properties.items() if value})
     assert ("delete_database" in aws.list_operations()) is not is_kept
@@ -184,11 +159,11 @@ def test_a_database_of_somebody_else_s_integration_stays(keep, is_kept):
 def test_a_database_that_is_gone_counts_as_removed(operation):
     gone = {operation: ["EntityNotFoundException"]}
     answers = {"get_tables": [{"TableList": []}], "get_data_lake_settings": [{"DataLakeSettings": OPEN}]}
-    assert make_cleaner(Service(**{**answers, **gone})).remove({"glue_database": "lkc-1"})
+    assert make_cleaner(ScriptedClient(**{**answers, **gone})).remove({"glue_database": "lkc-1"})
 
 
 def test_a_table_that_is_gone_stops_nothing():
-    aws = Service(
+    aws = ScriptedClient(
         get_tables=[{"TableList": [table("a"), table("b")]}, {"TableList": [table("other", "s3://x/")]}],
         delete_table=["EntityNotFoundException", {}],
     )
@@ -206,7 +181,7 @@ def test_a_table_that_is_gone_stops_nothing():
 )
 def test_a_failure_says_what_was_tried_with_the_database(operation, doing):
     tables = [table("a")] if operation == "delete_table" else []
-    aws = Service(**{"get_tables": [{"TableList": tables}], operation: ["InternalServiceException"]})
+    aws = ScriptedClient(**{"get_tables": [{"TableList": tables}], operation: ["InternalServiceException"]})
     with pytest.raises(Transient) as raised:
         make_cleaner(aws).remove({"glue_database": "lkc-1", "table_bucket": "ours"})
     assert raised.value.what == f"{doing}: InternalServiceException"
@@ -215,7 +190,7 @@ def test_a_failure_says_what_was_tried_with_the_database(operation, doing):
 def test_the_proof_is_asked_for_the_bucket_of_the_tables():
     asked = []
     cleaner = make_cleaner(
-        Service(get_tables=[{"TableList": [table("a"), table("b")]}, {"TableList": [table("b")]}]),
+        ScriptedClient(get_tables=[{"TableList": [table("a"), table("b")]}, {"TableList": [table("b")]}]),
         find_own_tables=lambda bucket: asked.append(bucket) or frozenset({"a"}),
     )
     properties = {"glue_database": "lkc-1", "table_bucket": "ours", "only_tables": json.dumps(["a", "b"])}
@@ -224,19 +199,21 @@ def test_the_proof_is_asked_for_the_bucket_of_the_tables():
 
 
 def test_properties_that_name_nothing_leave_nothing():
-    aws = Service()
+    aws = ScriptedClient()
     assert make_cleaner(aws).remove({"bucket": "", "glue_database": ""}) is True
     assert aws.calls == []
 
 
 def test_the_status_of_the_stack_is_asked_for_by_its_id():
-    aws = Service(describe_stacks=[{"Stacks": [{"StackStatus": "DELETE_IN_PROGRESS"}]}, {"Stacks": []}])
+    aws = ScriptedClient(
+        describe_stacks=[{"Stacks": [{"StackStatus": "DELETE_IN_PROGRESS"}]}, {"Stacks": []}]
+    )
     cleaner = make_cleaner(aws)
     assert cleaner.stack_is_deleting("stack-1") is True
     assert cleaner.stack_is_deleting("stack-1") is False
     assert aws.calls == [("describe_stacks", {"StackName": "stack-1"})] * 2
     with pytest.raises(Transient, match="describing the stack: Throttling"):
-        make_cleaner(Service(describe_stacks=["Throttling"])).stack_is_deleting("stack-1")
+        make_cleaner(ScriptedClient(describe_stacks=["Throttling"])).stack_is_deleting("stack-1")
 
 
 @pytest.mark.parametrize(
@@ -277,11 +254,11 @@ def test_whose_files_a_table_has(described, is_in):
 )
 def test_glue_lists_all_tables_if_iam_alone_decides(changed, lists_all):
     settings = {"DataLakeSettings": {**OPEN, **changed}}
-    assert lists_all_tables(Service(get_data_lake_settings=[settings])) is lists_all
+    assert lists_all_tables(ScriptedClient(get_data_lake_settings=[settings])) is lists_all
 
 
 def test_settings_that_may_not_be_read_prove_nothing():
-    assert lists_all_tables(Service(get_data_lake_settings=["AccessDeniedException"])) is False
+    assert lists_all_tables(ScriptedClient(get_data_lake_settings=["AccessDeniedException"])) is False
 
 
 @pytest.mark.parametrize(

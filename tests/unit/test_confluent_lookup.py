@@ -1,4 +1,4 @@
-"""How Confluent's resource types find their objects, and what they send for topics and ACLs, field by field."""
+"""How Confluent's resource types find their objects, and each field that they send for topics and ACLs."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ def column(name: str, type_: str = "text", **more) -> Column:
     return Column(name=name, type=type_, title=name.capitalize(), description="D.", **more)
 
 
-def all_things() -> WindowResult:
+def make_result() -> WindowResult:
     """Return a window with a column of each kind, in all formats, of which those of text are compressed."""
     made = samples.things(("id", "integer"))
     contract = attrs.evolve(
@@ -63,7 +63,7 @@ def all_things() -> WindowResult:
 
 
 def test_the_document_has_the_export_its_window_and_what_was_left_out():
-    document = build_data_package(all_things())
+    document = build_data_package(make_result())
     document.pop("resources")
     assert document == {
         "profile": "data-package",
@@ -160,7 +160,7 @@ FIELDS = [
 
 
 def test_the_csv_file_is_a_table_with_a_field_for_each_delivered_column():
-    resource = build_data_package(all_things())["resources"][0]
+    resource = build_data_package(make_result())["resources"][0]
     assert resource.pop("schema") == {"fields": FIELDS, "missingValues": ["NULL"]}
     assert resource == {
         "profile": "tabular-data-resource",
@@ -183,7 +183,7 @@ def test_the_csv_file_is_a_table_with_a_field_for_each_delivered_column():
 
 
 def test_files_of_other_formats_are_resources_without_a_table():
-    _, *others = build_data_package(all_things())["resources"]
+    _, *others = build_data_package(make_result())["resources"]
     same = {"profile": "data-resource", "description": "The rows of the CSV file, in the same order."}
     assert others == [
         same

@@ -1,4 +1,4 @@
-"""The checks that follow from columns and key, the result of a check of rows, and what to do about failures."""
+"""The checks that follow from columns and key, what a check of rows finds, and what to do about failures."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ VARIABLES = {
 }
 
 
-def named(words):
+def list_variables(words):
     """Return the variables' whole names. Lambda sets AWS_REGION."""
     return [word if word.startswith("AWS_") else f"LAKEFERRY_{word}" for word in words.split()]
 
@@ -43,7 +43,7 @@ def named(words):
 @pytest.fixture(params=VARIABLES)
 def function(request):
     required, optional = VARIABLES[request.param]
-    return getattr(settings, request.param), named(required), named(optional)
+    return getattr(settings, request.param), list_variables(required), list_variables(optional)
 
 
 def test_the_settings_of_every_function_are_listed():
@@ -63,9 +63,10 @@ def test_what_is_required_is_missing_while_it_is_empty(function):
     kind, required, optional = function
     every = {name: "x" for name in [*required, *optional]}
     for missing in required:
-        for left in ({**every, missing: ""}, {name: "x" for name in every if name != missing}):
+        without = {name: "x" for name in every if name != missing}
+        for variables in (without, without | {missing: ""}):
             with pytest.raises(LakeferryError, match=f"LF-SETTINGS  {missing} not set"):
-                kind.from_environment(left)
+                kind.from_environment(variables)
     if required:
         with pytest.raises(LakeferryError, match=f"LF-SETTINGS  {', '.join(required)} not set"):
             kind.from_environment({})

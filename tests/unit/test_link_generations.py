@@ -340,8 +340,8 @@ def test_a_token_has_two_thousand_characters_at_most():
     keys = KeyRing(AUDIENCE, KEY)
     claims = jwt.decode(keys.sign(LINK, now=NOW, days=1), options={"verify_signature": False})
     tokens = {}
-    for size, more in itertools.product(range(1230, 1270), range(4)):
-        headers = {"kid": link_tokens.identify_key(KEY), "more": "x" * more}
+    for size, padding in itertools.product(range(1230, 1270), range(4)):
+        headers = {"kid": link_tokens.identify_key(KEY), "more": "x" * padding}
         token = jwt.encode(claims | {"window": "w" * size}, KEY.reveal(), headers=headers)
         tokens[len(token)] = token
     assert keys.verify(tokens[2000], now=NOW).signed == NOW

@@ -33,7 +33,7 @@ def other(**changes: Any) -> WindowResult:
     return attrs.evolve(RESULT, **{"stats": stats} | changes)
 
 
-def of_contract(**changes: Any) -> WindowResult:
+def change_contract(**changes: Any) -> WindowResult:
     """Return one with an event less, of a contract with these changes: of a key, or of a table in it."""
     contract = RESULT.contract
     for name, value in changes.items():
@@ -131,7 +131,7 @@ KEYED = Deduplicate(key=["id"])
     ],
 )
 def test_events_are_compared_while_the_same_ones_belong_to_the_window(changes, is_compared):
-    present = of_contract(**changes)
+    present = change_contract(**changes)
     current = published()
     assert losses.can_compare(current, present.contract, present.window, present.table) == is_compared
     assert (losses.find_loss(current, present) is not None) == is_compared
@@ -146,7 +146,7 @@ def test_events_are_compared_while_the_same_ones_belong_to_the_window(changes, i
 
 
 def test_a_limit_of_valid_times_in_the_window_is_compared_with_itself():
-    limited = of_contract(source={"min_event_date": date(2026, 12, 1)})
+    limited = change_contract(source={"min_event_date": date(2026, 12, 1)})
     current = published(attrs.evolve(RESULT, contract=limited.contract))
     assert losses.can_compare(current, limited.contract, limited.window, limited.table)
 

@@ -166,9 +166,9 @@ def test_a_generation_follows_the_one_that_it_replaces():
             "table_uuid": "t-2",
         },
     ]
-    assert (third["generation"], [one["generation"] for one in third["generations"]]) == (3, [1, 2, 3])
+    assert (third["generation"], [entry["generation"] for entry in third["generations"]]) == (3, [1, 2, 3])
     assert first["generation"] == 1, "the manifests themselves are not changed"
-    assert [manifest.list_table_uuids(one) for one in (first, second, third)] == [
+    assert [manifest.list_table_uuids(document) for document in (first, second, third)] == [
         {"t-1"},
         {"t-1", "t-2"},
         {"t-1", "t-2"},
@@ -342,14 +342,16 @@ def test_headlines_are_in_the_order_of_the_contract_and_each_unit_in_that_of_the
         units={"amount": {"USD": Decimal("4.00"), "": Decimal(1), "EUR": Decimal(2), None: Decimal(3)}},
     )
     numbers = manifest.build_headline(result(contract=contract, stats=stats))
-    assert [(one["column"], one["title"], one["per"], one["unit"], one["total"]) for one in numbers] == [
+    assert [
+        tuple(number[name] for name in ("column", "title", "per", "unit", "total")) for number in numbers
+    ] == [
         ("count", "Count", None, "pieces", "2000"),
         ("amount", "Amount", "side", "", "1"),
         ("amount", "Amount", "side", None, "3"),
         ("amount", "Amount", "side", "EUR", "2"),
         ("amount", "Amount", "side", "USD", "4.00"),
     ]
-    assert [manifest.find_headline_total(one) for one in numbers] == [
+    assert [manifest.find_headline_total(number) for number in numbers] == [
         "count",
         'amount ""',
         "amount ",

@@ -150,7 +150,7 @@ def test_nothing_after_the_last_partition_needs_no_part(bucket):
     target = begin(bucket.s3, bucket.name, "file.csv", "text/csv", 1)
     part = upload_part(bucket.s3, target, 2, b"rows")
     parts = fill_gaps(bucket.s3, target, b"header", [(0, PartitionReport(parts=[part]), b"")], 1)
-    assert [one.number for one in parts] == [1, 2]
+    assert [part.number for part in parts] == [1, 2]
 
 
 def test_an_upload_is_completed_once_and_again(bucket):

@@ -46,11 +46,11 @@ def scan(type_: str, values: list) -> dict[str, int]:
     return search.found()
 
 
-def in_groups(number: str, separator: str = " ") -> str:
+def write_in_groups(number: str, separator: str = " ") -> str:
     return separator.join(number[start : start + 4] for start in range(0, len(number), 4))
 
 
-@pytest.mark.parametrize("write", [str, str.lower, in_groups], ids=["plain", "lower case", "in groups"])
+@pytest.mark.parametrize("write", [str, str.lower, write_in_groups], ids=["plain", "lower case", "in groups"])
 def test_an_iban_of_every_country_is_found(write):
     assert len(IBANS) == len({iban[:2] for iban in IBANS}) == 88
     assert [iban for iban in IBANS if not has_iban(f"to {write(iban)}, please")] == []
@@ -85,7 +85,7 @@ def test_an_iban_stands_alone(text, expected):
     assert has_iban(text) is expected
 
 
-def with_check_digit(start: str, length: int) -> str:
+def add_check_digit(start: str, length: int) -> str:
     """Return a number of this length with the right check digit of ISO/IEC 7812."""
     digits = start.ljust(length - 1, "0")
     total = sum(sum(divmod(int(digit) * (2 - place % 2), 10)) for place, digit in enumerate(digits[::-1]))
@@ -114,7 +114,7 @@ CARDS = {
 
 @pytest.mark.parametrize("start", CARDS)
 def test_cards_of_every_brand_have_its_lengths(start):
-    numbers = {length: with_check_digit(start, length) for length in range(13, 21)}
+    numbers = {length: add_check_digit(start, length) for length in range(13, 21)}
     found = {length: card_numbers(f"paid with {number}.") for length, number in numbers.items()}
     assert {length: result for length, result in found.items() if result} == {
         length: [(False, True)] for length in CARDS[start]
@@ -122,7 +122,7 @@ def test_cards_of_every_brand_have_its_lengths(start):
 
 
 def test_a_card_number_with_another_check_digit_is_not_right():
-    right = with_check_digit("4539", 16)
+    right = add_check_digit("4539", 16)
     others = [right[:-1] + digit for digit in "0123456789"]
     assert [card_numbers(number) for number in others] == [[(False, number == right)] for number in others]
     assert card_numbers(f"{right} {others[0]}, {right}")[0] == (False, True)

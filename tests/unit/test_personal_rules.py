@@ -57,10 +57,10 @@ def test_each_treatment_has_its_own_keys_and_needs_them(treatment):
 )
 def test_each_treatment_leaves_a_type(keys, type_):
     treatment = keys.split('"')[1]
-    for given in ("text", "integer", "date"):
-        found = find(ID, ("c", given, f"personal = {{ treatment = {keys} }}"))
-        message = f'{treatment} leaves {type_}, but the column\'s type is {given}. Write type = "{type_}"'
-        assert found == ({} if type_ in (None, given) else {"column[1].personal": [message]})
+    for written in ("text", "integer", "date"):
+        found = find(ID, ("c", written, f"personal = {{ treatment = {keys} }}"))
+        message = f'{treatment} leaves {type_}, but the column\'s type is {written}. Write type = "{type_}"'
+        assert found == ({} if type_ in (None, written) else {"column[1].personal": [message]})
 
 
 def test_a_size_is_needed_by_prefixes_and_buckets_only():

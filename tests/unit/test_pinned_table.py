@@ -21,7 +21,7 @@ BASE = 1_710_000_000_000
 NEEDED = ("partition", "offset", "timestamp")
 
 
-def at(hours: float) -> datetime:
+def add_hours(hours: float) -> datetime:
     return datetime.fromtimestamp(BASE / 1000 + hours * 3600, UTC)
 
 
@@ -89,9 +89,9 @@ def test_everything_about_the_current_snapshot_is_read():
         "uuid": "f0d4",
         "snapshot_id": 8,
         "schema_id": 0,
-        "committed_at": at(2),
-        "current_since": at(2),
-        "appended_at": at(2),
+        "committed_at": add_hours(2),
+        "current_since": add_hours(2),
+        "appended_at": add_hours(2),
         "events": 12,
         "upserts": False,
         "fields": {
@@ -108,7 +108,10 @@ def test_everything_about_the_current_snapshot_is_read():
             "at": frozenset({2}),
             **{f"$kafka_{name}": frozenset({900 + place}) for place, name in enumerate(NEEDED)},
         },
-        "history": (Snapshot(8, at(2), has_deletes=False), Snapshot(7, at(1), has_deletes=False)),
+        "history": (
+            Snapshot(8, add_hours(2), has_deletes=False),
+            Snapshot(7, add_hours(1), has_deletes=False),
+        ),
     }
     assert found.has_deletes is False
 
@@ -141,16 +144,16 @@ def test_after_a_rollback_the_snapshot_is_current_since_then():
         {"snapshot-id": 1, "timestamp-ms": BASE + 7_200_000},
     ]
     found = pinned(snapshot(2, 1, parent=1), snapshot(1, 0), snapshot_log=log)
-    assert (found.committed_at, found.current_since) == (at(0), at(2))
-    assert pinned(snapshot(1, 0), snapshot_log=log[1:2]).current_since == at(0)
+    assert (found.committed_at, found.current_since) == (add_hours(0), add_hours(2))
+    assert pinned(snapshot(1, 0), snapshot_log=log[1:2]).current_since == add_hours(0)
 
 
 def test_events_were_added_by_the_newest_snapshot_that_is_no_compaction_and_no_retention():
     added = snapshot(1, 0)
     compacted = snapshot(2, 1, parent=1, operation="replace")
     removed = snapshot(3, 2, parent=2, operation="delete")
-    assert pinned(added, compacted, removed).appended_at == at(0)
-    assert pinned(added, snapshot(2, 1, parent=1, operation="overwrite")).appended_at == at(1)
+    assert pinned(added, compacted, removed).appended_at == add_hours(0)
+    assert pinned(added, snapshot(2, 1, parent=1, operation="overwrite")).appended_at == add_hours(1)
     assert pinned(compacted, removed).appended_at == NEVER
     assert pinned(compacted).appended_at == NEVER
 
@@ -158,7 +161,10 @@ def test_events_were_added_by_the_newest_snapshot_that_is_no_compaction_and_no_r
 def test_the_history_is_that_of_the_current_snapshot_as_far_as_it_has_not_expired():
     others = snapshot(1, 0), snapshot(5, 4, parent=1)
     found = pinned(*others, snapshot(3, 2, parent=2), snapshot(4, 3, parent=3, total_position_deletes=1))
-    assert found.history == (Snapshot(4, at(3), has_deletes=True), Snapshot(3, at(2), has_deletes=False))
+    assert found.history == (
+        Snapshot(4, add_hours(3), has_deletes=True),
+        Snapshot(3, add_hours(2), has_deletes=False),
+    )
 
 
 @pytest.mark.parametrize(
@@ -185,7 +191,7 @@ def test_a_snapshot_without_a_summary_has_an_unknown_number_of_events():
     bare = snapshot(1, 0)
     del bare["summary"]
     found = pinned(bare)
-    assert (found.events, found.upserts, found.appended_at) == (None, False, at(0))
+    assert (found.events, found.upserts, found.appended_at) == (None, False, add_hours(0))
 
 
 def test_top_level_columns_have_kafkas_metadata_without_a_dollar_sign():
@@ -281,14 +287,14 @@ def test_fields_of_an_item_are_looked_up_in_the_array():
     assert source.table_path("line.sku", WORDS) == "line.sku"
 
 
-def with_replaced(*fields: str) -> Contract:
+def accept_replaced(*fields: str) -> Contract:
     return attrs.evolve(WORDS, source=attrs.evolve(WORDS.source, replaced_fields=list(fields)))
 
 
 def test_a_field_that_was_replaced_is_read_if_the_contract_says_so():
     found = table(column(1, "word"), AT, column(9, "n", "long"), former=(column(3, "n", "long"),))
-    require_fields(with_replaced("n"), found)
-    assert "n was dropped" in refusal(with_replaced("word"), found)
+    require_fields(accept_replaced("n"), found)
+    assert "n was dropped" in refusal(accept_replaced("word"), found)
 
 
 def test_what_is_inside_a_replaced_field_was_replaced_too():
@@ -297,8 +303,8 @@ def test_what_is_inside_a_replaced_field_was_replaced_too():
     with pytest.raises(SourceProblem, match="address was dropped and added again") as caught:
         require_same_fields(["address.zip"], WORDS, found)
     assert caught.value.code == "EXP-SCHEMA-CHANGED"
-    require_same_fields(["address.zip"], with_replaced("address"), found)
-    require_same_fields(["address"], with_replaced("address"), found)
+    require_same_fields(["address.zip"], accept_replaced("address"), found)
+    require_same_fields(["address"], accept_replaced("address"), found)
     require_same_fields(["word"], WORDS, found)
 
 

@@ -33,7 +33,7 @@ def shown(*, rows: int = 2, suppressed: int | None = None, **changes) -> WindowR
     return attrs.evolve(TRADES, **usual | changes)
 
 
-def with_window(result: WindowResult, **rules) -> WindowResult:
+def change_window(result: WindowResult, **rules) -> WindowResult:
     rule = attrs.evolve(result.contract.window, **rules)
     return attrs.evolve(result, contract=attrs.evolve(result.contract, window=rule))
 
@@ -115,19 +115,19 @@ def test_an_incomplete_window_says_until_when_its_data_goes_whatever_its_rows(ro
     table = attrs.evolve(TRADES.table, appended_at=appended)
     incomplete = shown(rows=rows, status="incomplete", table=table)
     zone = "(America/New_York)"
-    word, sentence = values.status(with_window(incomplete, restate_for_days=2))
+    word, sentence = values.status(change_window(incomplete, restate_for_days=2))
     assert word == "Incomplete"
     assert sentence == (
         f"Not final: data until Monday 9 November 2026, 17:05 {zone}. Not everything up to the window's end "
         "has reached the source, so rows may be missing. The file is made again when more data arrives, "
         f"until Thursday 12 November 2026, 00:00 {zone}."
     )
-    assert values.status(with_window(incomplete, restate_for_days=0))[1] == sentence.split(" The file")[0]
+    assert values.status(change_window(incomplete, restate_for_days=0))[1] == sentence.split(" The file")[0]
 
 
 def test_a_window_may_change_for_some_days_or_never():
-    assert values.until(with_window(TRADES, restate_for_days=0)) is None
-    assert values.until(with_window(TRADES, restate_for_days=1)) == (
+    assert values.until(change_window(TRADES, restate_for_days=0)) is None
+    assert values.until(change_window(TRADES, restate_for_days=1)) == (
         "Wednesday 11 November 2026, 00:00 (America/New_York)"
     )
 
@@ -324,7 +324,7 @@ CHANGES = (
     ],
 )
 def test_groups_of_people_that_were_left_out_are_explained(suppressed, days, text):
-    result = with_window(TRADES, restate_for_days=days)
+    result = change_window(TRADES, restate_for_days=days)
     contract = attrs.evolve(result.contract, aggregate=Aggregate(person_id="who", min_group_size=7))
     assert values.groups({"shown": 1, "suppressed": suppressed}, contract, 500) == text
 

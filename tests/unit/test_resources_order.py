@@ -25,7 +25,7 @@ def asked(old, new, verb="Update", request_id="r2"):
     return Request(request_id, verb, "stack", "Toy", "toy", "", {"size": new}, {"size": old})
 
 
-def in_force(old, new, verb="Update", *, backward=False):
+def make_row(old, new, verb="Update", *, backward=False):
     request = asked(old, new, verb, "r1")
     before = "" if old is None else request.fingerprint_before
     row = ResourceState("r1", verb, request.fingerprint, 0.0, "n", fingerprint_before=before)
@@ -35,20 +35,20 @@ def in_force(old, new, verb="Update", *, backward=False):
 @pytest.mark.parametrize(
     ("row", "request_of", "status", "creating", "refusal"),
     [
-        (in_force("1", "2", "Delete"), ("1", "2"), FORWARD, True, None),
-        (in_force("1", "2", "Delete"), ("1", "2"), FORWARD, False, AFTER_DELETE),
-        (in_force("1", "2", "Delete"), ("2", "2", "Delete"), FORWARD, False, None),
-        (in_force("1", "2"), ("2", "3"), FORWARD, False, None),
-        (in_force("1", "2"), ("2", "1"), BACK, False, None),
-        (in_force("1", "2"), ("2", "3"), BACK, False, DURING_ROLLBACK),
-        (in_force("1", "2"), ("2", "2"), BACK, False, None),
-        (in_force("1", "2"), ("3", "2"), BACK, False, None),
-        (in_force("1", "2"), ("3", "4"), BACK, False, None),
-        (in_force(None, "2"), ("2", "3"), BACK, False, None),
-        (in_force("3", "2", backward=True), ("3", "2"), BACK, False, None),
-        (in_force("3", "2", backward=True), ("2", "3"), BACK, False, AFTER_ROLLBACK),
-        (in_force("3", "2", backward=True), ("2", "3"), FORWARD, False, None),
-        (in_force("3", "2", backward=True), ("2", "3", "Delete"), BACK, False, None),
+        (make_row("1", "2", "Delete"), ("1", "2"), FORWARD, True, None),
+        (make_row("1", "2", "Delete"), ("1", "2"), FORWARD, False, AFTER_DELETE),
+        (make_row("1", "2", "Delete"), ("2", "2", "Delete"), FORWARD, False, None),
+        (make_row("1", "2"), ("2", "3"), FORWARD, False, None),
+        (make_row("1", "2"), ("2", "1"), BACK, False, None),
+        (make_row("1", "2"), ("2", "3"), BACK, False, DURING_ROLLBACK),
+        (make_row("1", "2"), ("2", "2"), BACK, False, None),
+        (make_row("1", "2"), ("3", "2"), BACK, False, None),
+        (make_row("1", "2"), ("3", "4"), BACK, False, None),
+        (make_row(None, "2"), ("2", "3"), BACK, False, None),
+        (make_row("3", "2", backward=True), ("3", "2"), BACK, False, None),
+        (make_row("3", "2", backward=True), ("2", "3"), BACK, False, AFTER_ROLLBACK),
+        (make_row("3", "2", backward=True), ("2", "3"), FORWARD, False, None),
+        (make_row("3", "2", backward=True), ("2", "3", "Delete"), BACK, False, None),
     ],
 )
 def test_which_update_follows_which(row, request_of, status, creating, refusal):

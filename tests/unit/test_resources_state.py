@@ -255,8 +255,8 @@ def test_a_request_that_was_replaced_is_named():
 def test_a_request_that_came_too_late_is_remembered_once():
     refused = remember_refused(ROW, asked("late"))
     assert refused == attrs.evolve(ROW, past=["r0", "late"])
-    for known in ("late", "r0", "r1"):
-        assert remember_refused(refused, asked(known)) is refused
+    for request_id in ("late", "r0", "r1"):
+        assert remember_refused(refused, asked(request_id)) is refused
     many = attrs.evolve(ROW, past=[str(number) for number in range(50)])
     assert remember_refused(many, asked("late")).past == [*many.past[1:], "late"]
     with pytest.raises(StaleRequest, match="the state that request late came too late for has expired"):

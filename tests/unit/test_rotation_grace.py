@@ -24,7 +24,7 @@ from lambdas.shared.secrets import hide_fields
 NOW = 1_790_000_000.0
 
 
-def at(seconds):
+def to_time(seconds):
     return datetime.fromtimestamp(seconds, UTC)
 
 
@@ -38,7 +38,7 @@ class Vault:
         return lambda **asked: self.answers.get(operation, {})
 
 
-def of(**answers):
+def open_secret(**answers):
     return SecretVersions(Vault(**answers), "it")
 
 
@@ -57,7 +57,9 @@ DESCRIBED = Described("arn", "it", {"v1": ("AWSCURRENT",)}, True, False, None, N
 def context(now=NOW, *, current=V1, previous=V2, pending=None, labels=(), page=None, **described):
     stages = {current.id: ("AWSCURRENT", *labels)}
     return RotationContext(
-        of(list_secret_version_ids=page or {}, describe_secret={"VersionIdsToStages": {"v1": ["x"]}}),
+        open_secret(
+            list_secret_version_ids=page or {}, describe_secret={"VersionIdsToStages": {"v1": ["x"]}}
+        ),
         attrs.evolve(DESCRIBED, stages={**stages, **described.pop("stages", {})}, **described),
         "",
         current,
@@ -114,8 +116,18 @@ def test_a_version_that_becomes_current_a_day_after_it_was_made_needs_a_label():
         ({"v1": ("AWSCURRENT", "AWSPENDING")}, None, None, False),
         ({"v3": ("AWSPENDING",)}, Version("v3", NOW - DAY + 1, {}), None, True),
         ({"v3": ("AWSPENDING",)}, Version("v3", NOW - DAY, {}), None, False),
-        ({"v3": ("AWSPENDING",)}, None, {"Versions": [{"VersionId": "v3", "CreatedDate": at(NOW)}]}, True),
-        ({"v3": ("AWSPENDING",)}, None, {"Versions": [{"VersionId": "v3", "CreatedDate": at(1)}]}, False),
+        (
+            {"v3": ("AWSPENDING",)},
+            None,
+            {"Versions": [{"VersionId": "v3", "CreatedDate": to_time(NOW)}]},
+            True,
+        ),
+        (
+            {"v3": ("AWSPENDING",)},
+            None,
+            {"Versions": [{"VersionId": "v3", "CreatedDate": to_time(1)}]},
+            False,
+        ),
         ({"v3": ("AWSPENDING",)}, None, {"Versions": [{"VersionId": "v3"}]}, False),
         ({"v3": ("AWSPENDING",)}, None, {"Versions": []}, False),
     ],
@@ -142,8 +154,8 @@ STAGES = {"v1": ["AWSCURRENT"], "v2": ["AWSPREVIOUS"], "v3": ["AWSPENDING"]}
 
 @pytest.mark.parametrize(("token", "pending"), [("", "v3"), ("v4", "v4"), ("v1", None)])
 def test_the_context_of_a_rotation(token, pending):
-    value = {"SecretString": "{}", "CreatedDate": at(NOW)}
-    versions = of(describe_secret={"VersionIdsToStages": STAGES}, get_secret_value=value)
+    value = {"SecretString": "{}", "CreatedDate": to_time(NOW)}
+    versions = open_secret(describe_secret={"VersionIdsToStages": STAGES}, get_secret_value=value)
     policy = Policy(3, 1.0)
     read = read_context(versions, versions.describe(), token, policy, lambda: NOW)
     assert (read.current.id, read.previous.id, read.token, read.policy) == ("v1", "v2", token, policy)
@@ -151,7 +163,7 @@ def test_the_context_of_a_rotation(token, pending):
 
 
 def test_a_secret_without_a_current_value_is_refused():
-    versions = of(describe_secret={"Name": "its name"})
+    versions = open_secret(describe_secret={"Name": "its name"})
     error = raise_refused(lambda: read_context(versions, versions.describe(), "", Policy(), lambda: NOW))
     assert (error.kind, error.what) == (rotation_errors.EMPTY, "secret its name has no current value")
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 import pytest
-from botocore.exceptions import ClientError
 
 from lambdas.rotation import errors as rotation_errors
 from lambdas.rotation.versions import (
@@ -18,38 +17,17 @@ from lambdas.rotation.versions import (
 from lambdas.shared import errors
 from lambdas.shared.errors import Denied, Refused, Transient
 from lambdas.shared.redaction import Secret
+from tests.support.scripted_client import ScriptedClient
 
 NOW = 1_790_000_000.0
 
 
-def at(seconds):
+def to_time(seconds):
     return datetime.fromtimestamp(seconds, UTC)
 
 
-class Vault:
-    """Secrets Manager with the answers of each operation, in their order; the last one again and again.
-
-    `calls` has the operations with their parameters.
-    """
-
-    def __init__(self, **answers):
-        self.answers = {name: list(given) for name, given in answers.items()}
-        self.calls = []
-
-    def __getattr__(self, operation):
-        def answer(**asked):
-            self.calls.append((operation, asked))
-            answers = self.answers.get(operation) or [{}]
-            given = answers.pop(0) if len(answers) > 1 else answers[0]
-            if isinstance(given, str):
-                raise ClientError({"Error": {"Code": given, "Message": "words"}}, operation)
-            return given
-
-        return answer
-
-
-def of(**answers):
-    return SecretVersions(Vault(**answers), "it")
+def open_secret(**answers):
+    return SecretVersions(ScriptedClient(**answers), "it")
 
 
 def raise_by(kind, call):
@@ -67,13 +45,13 @@ def test_a_secret_is_described():
         "Name": "its name",
         "VersionIdsToStages": {"v1": ["AWSCURRENT", "x"], "v2": ["AWSPREVIOUS"]},
         "RotationEnabled": True,
-        "DeletedDate": at(1),
-        "LastRotatedDate": at(2),
-        "NextRotationDate": at(3),
+        "DeletedDate": to_time(1),
+        "LastRotatedDate": to_time(2),
+        "NextRotationDate": to_time(3),
         "RotationRules": {"AutomaticallyAfterDays": 4},
         "Tags": [{"Key": "a", "Value": "b"}, {"Key": "c", "Value": "d"}],
     }
-    versions = of(describe_secret=[answer])
+    versions = open_secret(describe_secret=[answer])
     described = versions.describe()
     assert described == Described(
         arn="arn:it",
@@ -96,7 +74,7 @@ def test_a_secret_is_described():
 
 
 def test_a_secret_of_which_aws_says_little_is_described_too():
-    assert of().describe() == Described("it", "it", {}, False, False, None, None, None, {})
+    assert open_secret().describe() == Described("it", "it", {}, False, False, None, None, None, {})
 
 
 @pytest.mark.parametrize(
@@ -115,11 +93,11 @@ def test_a_secret_of_which_aws_says_little_is_described_too():
     ],
 )
 def test_the_time_between_rotations(rules, seconds):
-    assert of(describe_secret=[{"RotationRules": rules}]).describe().rotation_interval == seconds
+    assert open_secret(describe_secret=[{"RotationRules": rules}]).describe().rotation_interval == seconds
 
 
 def test_an_error_of_describing_names_the_secret():
-    error = raise_by(Denied, of(describe_secret=["AccessDeniedException"]).describe)
+    error = raise_by(Denied, open_secret(describe_secret=["AccessDeniedException"]).describe)
     assert error.what.startswith("describing secret it: AccessDeniedException")
 
 
@@ -127,7 +105,9 @@ def test_an_error_of_describing_names_the_secret():
 
 
 def test_a_version_is_read_with_its_time_and_its_fields():
-    versions = of(get_secret_value=[{"SecretString": '{"a": "b", "n": 1}', "CreatedDate": at(5)}])
+    versions = open_secret(
+        get_secret_value=[{"SecretString": '{"a": "b", "n": 1}', "CreatedDate": to_time(5)}]
+    )
     version = versions.read("v1")
     assert (version.id, version.created) == ("v1", 5.0)
     assert versions.client.calls == [("get_secret_value", {"SecretId": "it", "VersionId": "v1"})]
@@ -143,24 +123,24 @@ def test_fields_are_read_by_their_kind():
 
 @pytest.mark.parametrize("answer", ["ResourceNotFoundException", {}, {"SecretString": ""}])
 def test_a_version_without_a_value_is_none(answer):
-    assert of(get_secret_value=[answer]).read("v1") is None
+    assert open_secret(get_secret_value=[answer]).read("v1") is None
 
 
 def test_no_version_is_read_without_an_id():
-    versions = of()
+    versions = open_secret()
     assert versions.read("") is None
     assert versions.client.calls == []
 
 
 @pytest.mark.parametrize("text", ["canary", "[1]", "null"])
 def test_a_version_that_is_no_object_is_refused(text):
-    error = raise_by(Refused, lambda: of(get_secret_value=[{"SecretString": text}]).read("v1"))
+    error = raise_by(Refused, lambda: open_secret(get_secret_value=[{"SecretString": text}]).read("v1"))
     assert error.kind is rotation_errors.FIELDS
     assert error.what == "version v1 of secret it is not a JSON object"
 
 
 def test_an_error_of_reading_names_the_secret():
-    error = raise_by(Transient, lambda: of(get_secret_value=["InternalServiceError"]).read("v1"))
+    error = raise_by(Transient, lambda: open_secret(get_secret_value=["InternalServiceError"]).read("v1"))
     assert error.what == "reading secret it: InternalServiceError"
 
 
@@ -168,7 +148,7 @@ def test_an_error_of_reading_names_the_secret():
     ("token", "extra"), [(None, {}), (Secret("canary-of-aws"), {"RotationToken": "canary-of-aws"})]
 )
 def test_the_request_that_stores_the_pending_value(token, extra):
-    versions = of()
+    versions = open_secret()
     versions.put_pending("v2", {"b": Secret("canary-b"), "a": "1"}, token)
     assert versions.client.calls == [
         (
@@ -203,18 +183,20 @@ def list_writes(versions):
 @pytest.mark.parametrize("doing", list_writes(None))
 def test_a_write_that_aws_refuses_has_no_effect_and_says_so(doing):
     for code in ("InvalidParameterException", "ResourceExistsException", "AccessDeniedException"):
-        call, kind = list_writes(of(put_secret_value=[code], update_secret_version_stage=[code]))[doing]
+        call, kind = list_writes(open_secret(put_secret_value=[code], update_secret_version_stage=[code]))[
+            doing
+        ]
         error = raise_by(Refused, call)
         assert error.kind is kind
         assert error.what.startswith(f"{doing} secret it: {code}")
     code = "InternalServiceError"
-    call, _ = list_writes(of(put_secret_value=[code], update_secret_version_stage=[code]))[doing]
+    call, _ = list_writes(open_secret(put_secret_value=[code], update_secret_version_stage=[code]))[doing]
     error = raise_by(Transient, call)
     assert (error.kind, error.what) == (errors.AWS_REFUSED, f"{doing} secret it: {code}")
 
 
 def test_the_requests_that_move_labels():
-    versions = of()
+    versions = open_secret()
     versions.make_current("v2", "v1")
     versions.label_time("v2", NOW + 0.9)
     versions.give_up("v2")
@@ -241,7 +223,7 @@ def test_the_requests_that_move_labels():
 @pytest.mark.parametrize("is_refused", [False, True])
 def test_a_value_that_is_replaced_without_a_rotation_leaves_no_label(is_refused):
     moves = ["InvalidParameterException", {}] if is_refused else [{}]
-    versions = of(update_secret_version_stage=moves)
+    versions = open_secret(update_secret_version_stage=moves)
     if is_refused:
         raise_by(Refused, lambda: versions.replace_current({"b": "2", "a": "1"}, "v1"))
     else:
@@ -269,7 +251,7 @@ def test_a_value_that_is_replaced_without_a_rotation_leaves_no_label(is_refused)
 
 
 def test_a_value_that_could_not_be_stored_is_not_made_current():
-    versions = of(put_secret_value=["AccessDeniedException"])
+    versions = open_secret(put_secret_value=["AccessDeniedException"])
     error = raise_by(Refused, lambda: versions.replace_current({"a": "1"}, "v1"))
     assert error.kind is rotation_errors.NOT_STORED
     assert [operation for operation, _ in versions.client.calls] == ["put_secret_value"]
@@ -278,8 +260,8 @@ def test_a_value_that_could_not_be_stored_is_not_made_current():
 PAGES = [
     {
         "Versions": [
-            {"VersionId": "v1", "VersionStages": ["AWSCURRENT"], "CreatedDate": at(1)},
-            {"VersionId": "v2", "VersionStages": ["x"], "CreatedDate": at(2)},
+            {"VersionId": "v1", "VersionStages": ["AWSCURRENT"], "CreatedDate": to_time(1)},
+            {"VersionId": "v2", "VersionStages": ["x"], "CreatedDate": to_time(2)},
         ],
         "NextToken": "2",
     },
@@ -289,8 +271,8 @@ PAGES = [
 
 
 def test_other_versions_are_those_of_all_pages_without_aws_s_labels():
-    values = [{"SecretString": "{}", "CreatedDate": at(7)}]
-    versions = of(list_secret_version_ids=PAGES, get_secret_value=values)
+    values = [{"SecretString": "{}", "CreatedDate": to_time(7)}]
+    versions = open_secret(list_secret_version_ids=PAGES, get_secret_value=values)
     assert [version.id for version in versions.list_other_versions()] == ["v2", "v3"]
     asked = {"SecretId": "it", "IncludeDeprecated": True}
     assert [operation for operation, _ in versions.client.calls].count("list_secret_version_ids") == 3
@@ -298,17 +280,17 @@ def test_other_versions_are_those_of_all_pages_without_aws_s_labels():
 
 
 def test_other_versions_without_a_value_are_left_out():
-    versions = of(list_secret_version_ids=PAGES, get_secret_value=["ResourceNotFoundException"])
+    versions = open_secret(list_secret_version_ids=PAGES, get_secret_value=["ResourceNotFoundException"])
     assert list(versions.list_other_versions()) == []
 
 
 @pytest.mark.parametrize(("version", "created"), [("v1", 1.0), ("v2", 2.0), ("v3", None), ("v9", None)])
 def test_the_time_at_which_a_version_was_created(version, created):
-    assert of(list_secret_version_ids=PAGES).read_created_time(version) == created
+    assert open_secret(list_secret_version_ids=PAGES).read_created_time(version) == created
 
 
 def test_an_error_of_listing_names_the_secret():
-    versions = of(list_secret_version_ids=["InternalServiceError"])
+    versions = open_secret(list_secret_version_ids=["InternalServiceError"])
     error = raise_by(Transient, lambda: versions.read_created_time("v1"))
     assert error.what == "listing the versions of secret it: InternalServiceError"
 

@@ -1,5 +1,6 @@
-"""How people are counted whose ids are written in several ways. Who is counted twice makes a group look larger
-than it is, and then it is shown although it may not be.
+"""How people are counted whose ids are written in several ways.
+
+Somebody who is counted twice makes a group look larger than it is. It is then shown although it may not be.
 """
 
 from __future__ import annotations

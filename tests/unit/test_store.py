@@ -1,4 +1,4 @@
-"""What a run reads from S3 and writes to it: whole objects and parts of them, listings, and errors in words."""
+"""What a run reads from S3 and writes to it: objects, parts of them and listings, and errors in words."""
 
 from __future__ import annotations
 

@@ -102,7 +102,7 @@ def test_the_digest_changes_with_the_schema_and_the_first_valid_day():
     other_table = attrs.evolve(listed, table=attrs.evolve(listed.table, schema_id=1))
     source = attrs.evolve(CONTRACT.source, min_event_date=date(2020, 1, 2))
     other_contract = attrs.evolve(listed, contract=attrs.evolve(listed.contract, source=source))
-    assert len({some.digest(WINDOW) for some in (listed, other_table, other_contract)}) == 3
+    assert len({table_files.digest(WINDOW) for table_files in (listed, other_table, other_contract)}) == 3
 
 
 @pytest.mark.parametrize(
