@@ -59,8 +59,8 @@ def check_rows(check: Check, failed: int, rows: int) -> CheckResult:
     tolerated = int(limit * rows / 100)
     found = None
     if failed:
-        share = f"{failed:,} of {rows:,} rows, {100 * failed / rows:.3g} %"
-        found = f"{share}; the limit is {check.at_most_percent:g} %"
+        percent = Decimal(f"{100 * failed / rows:.3g}")
+        found = f"{failed:,} of {rows:,} rows, {percent:f} %; the limit is {check.at_most_percent:g} %"
     return CheckResult(check.id, check.severity, check.message, failed, tolerated=tolerated, found=found)
 
 

@@ -95,15 +95,15 @@ def _list_numbers(news: RunOutcome, facts: Facts) -> Iterator[str]:
 
 
 def _describe_change(change: tuple[Decimal, str] | None) -> str:
-    """Return the change with a sign and a word, so that no colour is needed."""
+    """Return the change with an arrow and a sign, so that no colour is needed."""
     if change is None:
         return ""
     percent, before = change
     label = _quote(before)
     if not percent:
-        return f"<br>= the same as in {label}"
-    sign, word = ("▲ +", "more") if percent > 0 else ("▼ −", "less")
-    return f"<br>{sign}{abs(percent):,} % {word} than in {label}"
+        return f"<br>= unchanged from {label}"
+    sign = "▲ +" if percent > 0 else "▼ −"
+    return f"<br>{sign}{abs(percent):,} % compared with {label}"
 
 
 def _offer_files(

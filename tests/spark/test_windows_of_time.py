@@ -412,8 +412,8 @@ def test_numbers_are_not_compared_across_versions_and_units_of_the_contract(lake
     lake.export(contract(*LINES, **head), as_of=AS_OF - WEEK_LENGTH)
     changed = [made | {"unit": "kg"} if made["name"] == "n" else made for made in LINES]
     for text, said in (
-        (contract(*LINES, **head), "the same as in week 9 of 2024"),
-        (contract(*LINES, title="Another title", **head), "the same as in week 9 of 2024"),
+        (contract(*LINES, **head), "unchanged from week 9 of 2024"),
+        (contract(*LINES, title="Another title", **head), "unchanged from week 9 of 2024"),
         (contract(*changed, **head), "no figure for week 9 of 2024"),
         (contract(*changed, version=2, **head), "not compared with week 9 of 2024, which has version 1"),
     ):

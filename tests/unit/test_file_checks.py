@@ -107,6 +107,7 @@ def test_a_check_of_rows_without_a_limit_tolerates_none(severity, failed):
         (5, 1, 19, 0, "1 of 19 rows, 5.26 %; the limit is 5 %"),
         (0.1, 3, 3_000, 3, "3 of 3,000 rows, 0.1 %; the limit is 0.1 %"),
         (0.57, 57, 10_000, 57, "57 of 10,000 rows, 0.57 %; the limit is 0.57 %"),
+        (0.001, 1, 2_000_000, 20, "1 of 2,000,000 rows, 0.00005 %; the limit is 0.001 %"),
         (100, 2_000, 2_000, 2_000, "2,000 of 2,000 rows, 100 %; the limit is 100 %"),
         (5, 0, 0, 0, None),
     ],

@@ -154,9 +154,9 @@ def test_a_change_has_a_sign_and_a_word():
     totals = {"line_total EUR": "500000", "line_total USD": "600000", "quantity": "31870"}
     page = first_page(published(), manifests=[manifest(previous_window=before | {"totals": totals})])
     words = read_words(page)
-    assert "▲ +14.8 % more than in 2026-W45" in words
-    assert "▼ −5.2 % less than in 2026-W45" in words
-    assert "= the same as in 2026-W45" in words
+    assert "▲ +14.8 % compared with 2026-W45" in words
+    assert "▼ −5.2 % compared with 2026-W45" in words
+    assert "= unchanged from 2026-W45" in words
 
 
 @pytest.mark.parametrize(

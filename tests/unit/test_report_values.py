@@ -159,12 +159,12 @@ def test_cards_compare_with_the_window_before():
     total = TRADES.stats.totals["amount"]["sum"]
     same = samples.previous("2026-11-08", TRADES.stats.rows, amount=f"{total}")
     assert [card[2] for card in values.cards(attrs.evolve(TRADES, previous_window=same), 12)] == [
-        "the same as in 8 November 2026"
+        "unchanged from 8 November 2026"
     ] * 2
     nothing = samples.previous("2026-11-08", 0, amount="0.0000")
     assert [card[2] for card in values.cards(attrs.evolve(TRADES, previous_window=nothing), 12)] == [
-        f"+{TRADES.stats.rows}; it was 0 in 8 November 2026",
-        f"+{total:,.2f}; it was 0 in 8 November 2026",
+        f"+{TRADES.stats.rows} against 8 November 2026, which had 0",
+        f"+{total:,.2f} against 8 November 2026, which had 0",
     ]
     unknown = samples.previous("2026-11-08", 0)
     _, (_, _, change) = values.cards(attrs.evolve(TRADES, previous_window=unknown), 12)

@@ -73,10 +73,10 @@ def change(now: Decimal | int, before: Decimal | int | None, when: str) -> str:
         return f"no figure for {when}"
     difference = EXACT.subtract(Decimal(now), Decimal(before))
     if not difference:
-        return f"the same as in {when}"
+        return f"unchanged from {when}"
     sign = "+" if difference > 0 else ""
     if not before:
-        return f"{sign}{number(difference)}; it was 0 in {when}"
+        return f"{sign}{number(difference)} against {when}, which had 0"
     return f"{sign}{number(difference)} ({_format_percent(difference, Decimal(before))}) against {when}"
 
 
