@@ -68,7 +68,7 @@ def _list_mistakes(
     except lineage.Unknown as unknown:
         schema = None
         why = f", and its statement doesn't show what schema Flink will register: {unknown}"
-    if topic and topic in deployment.tables and schema is None:
+    if topic in deployment.tables and schema is None:
         command = f"lakeferry topics import {topic.name} --stage {deployment.identity.stage}"
         remedy = (
             f"`{command}` writes it from the table"

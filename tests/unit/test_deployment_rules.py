@@ -59,18 +59,18 @@ def test_names_are_unique_and_so_are_the_ids_that_come_of_them():
 
 
 def test_tags_of_lakeferry_and_of_aws_are_taken_in_any_capitals():
-    tags = dict.fromkeys(("Team", "TEAM", "project", "STAGE", "Owner", "AWS:x", "aws", "owners", "a#b"), "x")
+    names = ("Team", "TEAM", "AREA", "Area", "project", "STAGE", "Owner", "AWS:", "aws", "owners", "a#b")
+    tags = dict.fromkeys(names, "x")
     made = deployment(identity=attrs.evolve(IDENTITY, tags=tags))
     taken = "is taken: Lakeferry sets this tag, or it is AWS's own"
+    same = "differs from {} in capitals only, and IAM takes both for one tag. Remove one"
     assert list(rules.tags_are_allowed(made, None)) == [
-        (
-            "deployment.tags.TEAM",
-            "differs from Team in capitals only, and IAM takes both for one tag. Remove one",
-        ),
+        ("deployment.tags.TEAM", same.format("Team")),
+        ("deployment.tags.Area", same.format("AREA")),
         ("deployment.tags.project", taken),
         ("deployment.tags.STAGE", taken),
         ("deployment.tags.Owner", taken),
-        ("deployment.tags.AWS:x", taken),
+        ("deployment.tags.AWS:", taken),
         ("deployment.tags.a#b", validation.tag_name("a#b")),
     ]
 
@@ -105,6 +105,7 @@ def test_an_environment_has_both_id_and_name(keys, is_valid):
     [
         ("MULTI_ZONE", 1, False),
         ("MULTI_ZONE", 2, True),
+        ("MULTI_ZONE", 3, True),
         ("MULTI_ZONE", None, True),
         ("SINGLE_ZONE", 1, True),
     ],
@@ -194,6 +195,7 @@ def test_each_list_of_mails_has_an_address_once():
         ("ample.com", False),
         ("x.mail.example.com", False),
         ("other@mail.example.com", False),
+        ("Another@mail.example.com", False),
     ],
 )
 def test_an_identity_covers_the_sender(identity, is_valid):
