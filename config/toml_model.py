@@ -330,7 +330,7 @@ def _shorten_value(value: Any) -> str:
 
 
 def _suggest_name(word: str, choices: Iterable[str]) -> str:
-    close = difflib.get_close_matches(word, list(choices), n=1)
+    close = difflib.get_close_matches(word, list(choices))
     return f". Did you mean {close[0]}?" if close else ""
 
 

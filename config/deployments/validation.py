@@ -157,7 +157,7 @@ def datagen(name: str) -> str | None:
 
 
 def _suggest_name(name: str, choices: Sequence[str]) -> str:
-    close = difflib.get_close_matches(name, choices, n=1)
+    close = difflib.get_close_matches(name, choices)
     return f". Did you mean {close[0]}?" if close else ""
 
 

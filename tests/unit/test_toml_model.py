@@ -136,6 +136,7 @@ spokes = "many"
         ("kind = 5", "kind", "5 is none of: city, race"),
         ("kind = ['city']", "kind", "a list is none of: city, race"),
         ("insurd = true", "insurd", "unknown key. Did you mean insured?"),
+        ("fname = 'a'", "fname", "unknown key. Did you mean name?"),
         ("bought = 2026-01-05", "bought", "unknown key"),
         ("origin = 'there'", "origin", "unknown key"),
         ("frame = { size = 20, spoke = 2 }", "frame.spoke", "unknown key. Did you mean spokes?"),
