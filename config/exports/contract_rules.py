@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator
-from datetime import date, datetime
+from datetime import datetime
 from decimal import Decimal
 from typing import Final
 
@@ -154,9 +154,8 @@ def fits(type_: str, text: str) -> bool:
 
 def _fits_time(type_: str, text: str) -> bool:
     form = r"\d{4}-\d{2}-\d{2}" + (r"T\d{2}:\d{2}:\d{2}\.\d{6}Z" if type_ == "timestamp" else "")
-    read = datetime.fromisoformat if type_ == "timestamp" else date.fromisoformat
     try:
-        read(text)
+        datetime.fromisoformat(text)
     except ValueError:
         return False
     return re.fullmatch(form, text, re.ASCII) is not None

@@ -48,6 +48,17 @@ def test_names_and_origins_of_columns_are_all_reported():
     }
 
 
+def test_a_column_is_delivered_and_none_is_called_rows():
+    reserved = ["charts and checks use this name for the number of rows. Give the column another one"]
+    assert find(ID, ("gone", "text", DROPPED)) == {}
+    assert find(ID, ("rows", "integer"), ("rows_of_it", "integer")) == {"column[1].name": reserved}
+    assert find((*ID, DROPPED), ("rows", "text", DROPPED)) == {
+        "column": ["no column is delivered. Name at least one that is not dropped"],
+        "column[1].name": reserved,
+        "delivery.order_by[0]": ["id is not a delivered column"],
+    }
+
+
 @pytest.mark.parametrize(
     ("size", "is_valid"),
     [

@@ -217,15 +217,14 @@ def test_a_table_that_somebody_reads_is_not_dropped():
     topics = [
         Topic(name="t_b", statement="b", tableflow=Tableflow()),
         Topic(name="t_a", statement="a", tableflow=Tableflow()),
-        Topic(name="t_c", statement="c"),
+        Topic(name="plain", statement="c"),
+        Topic(name="t_c", statement="c", tableflow=Tableflow()),
     ]
     made = deployment(statements=statements, topics=topics)
     remove = "Remove on_edit: then an edit keeps the table"
+    table = "drop_and_reread would drop {}, which has [topics.tableflow], and Confluent refuses that. {}"
     assert list(ownership_rules.dropped_tables_have_no_readers(made, None)) == [
-        (
-            "statements[0].on_edit",
-            f"drop_and_reread would drop t_a, which has [topics.tableflow], and Confluent refuses that. {remove}",
-        ),
+        ("statements[0].on_edit", table.format("t_a", remove)),
         *(
             (
                 "statements[0].on_edit",
@@ -233,6 +232,7 @@ def test_a_table_that_somebody_reads_is_not_dropped():
             )
             for name in ("b", "c")
         ),
+        ("statements[2].on_edit", table.format("t_c", remove)),
     ]
 
 
@@ -244,6 +244,7 @@ def test_what_is_adopted_is_what_the_deployment_would_create():
         Topic(name="flink", adopt=everything, statement="s", datagen="ORDERS"),
         Topic(name="made", adopt=["subject"], datagen="ORDERS"),
         Topic(name="just", adopt=["topic"], datagen="ORDERS"),
+        Topic(name="kept", adopt=everything, statement="s", tableflow=Tableflow()),
     ]
     subject = "registers the schema of {}, not the deployment. Remove subject from the list"
     assert list(ownership_rules.adopted_objects_are_declared(deployment(topics=topics), None)) == [
@@ -253,4 +254,5 @@ def test_what_is_adopted_is_what_the_deployment_would_create():
         ),
         ("topics[2].adopt", f"a statement {subject.format('flink')}"),
         ("topics[3].adopt", f"a connector {subject.format('made')}"),
+        ("topics[5].adopt", f"a statement {subject.format('kept')}"),
     ]
