@@ -78,11 +78,10 @@ def split_words(name: str) -> list[str]:
     return [word.lower() for word in re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+", folded)]
 
 
-def find_parent(path: str) -> str:
-    """Return the path of what contains the field, "" for a field of the topic's own record."""
-    for ending in ("[]", "{}", "{key}"):
-        if path.endswith(ending):
-            return path.removesuffix(ending)
+def _find_parent(path: str) -> str:
+    """Return the path of the record or the union that contains the field, "" for a field of the topic's own
+    record. It contains the items of its arrays and maps, too.
+    """
     return path.rpartition(".")[0]
 
 
@@ -95,7 +94,7 @@ def _drop_branch(path: str, fields: Mapping[str, SchemaField]) -> str:
 
     The name of a union says what its values are, whichever branch they have.
     """
-    outer = find_parent(path)
+    outer = _find_parent(path)
     return outer if outer in fields and fields[outer].kind == "union" else path
 
 
@@ -226,12 +225,12 @@ def _find_context(
     """Return whether the nearest record that says what it describes is about a `person` or an `address`, and
     its name.
     """
-    outer = find_parent(path)
+    outer = _find_parent(path)
     while outer:
         subject, is_clear = _find_subject(_list_record_names(outer, fields))
         if is_clear:
             return (subject, _read_own_name(_drop_branch(outer, fields))) if subject else None
-        outer = find_parent(outer)
+        outer = _find_parent(outer)
     # A topic called deliveries has events, not addresses.
     subject, _ = _find_subject(topics, words.ADDRESSES)
     return (subject, f"topic {topics[0]}") if subject else None
@@ -283,7 +282,7 @@ def _is_plainly(group: tuple[str, ...], name: str, subject: str) -> bool:
     match = re.search(rf"(?:^|_)({_join_phrases(group)})(?:es|s)?$", name)
     if match is None:
         return False
-    before = name[: match.start(1)].strip("_")
+    before = name[: match.start()]
     owners = (
         "own|my|home|current|last|first|full|legal|real|display|birth|work|private|internal|external|geo"
         "|profile"
@@ -317,7 +316,7 @@ def _find_personal_record(
 ) -> tuple[str, str] | None:
     """Return the name of the nearest record around the text that has a personal field, and that field."""
     path = _drop_branch(path, fields)
-    outer = find_parent(path)
+    outer = _find_parent(path)
     name = "_".join(split_words(_read_own_name(path)))
     while outer:
         is_record = outer in fields and fields[outer].kind == "record"
@@ -325,9 +324,9 @@ def _find_personal_record(
             _, is_clear = _find_subject(_list_record_names(outer, fields))
             if is_clear or _may_hold_anything(name) or _is_person(topics):
                 return outer, beside
-        outer = find_parent(outer)
+        outer = _find_parent(outer)
     if (beside := _find_personal_part("", fields, personal)) and (
-        _is_person(topics) or (find_parent(path) == "" and _may_hold_anything(name))
+        _is_person(topics) or (_find_parent(path) == "" and _may_hold_anything(name))
     ):
         return f"the record of topic {topics[0]}", beside
     return None
@@ -343,7 +342,7 @@ def _find_personal_part(
     if direct_part or not record:
         return direct_part
     subject, _ = _find_subject(_list_record_names(record, fields))
-    inside = (path for path in personal if path.startswith((f"{record}.", f"{record}[]", f"{record}{{}}")))
+    inside = (path for path in personal if path.startswith(f"{record}."))
     return next(inside, None) if subject == "person" else None
 
 
@@ -351,9 +350,9 @@ def _find_record(path: str, fields: Mapping[str, SchemaField]) -> str:
     """Return the path of the record that has the field: the items of an array are part of the record that has
     the array.
     """
-    outer = find_parent(path)
+    outer = _find_parent(path)
     while outer and fields[outer].kind != "record":
-        outer = find_parent(outer)
+        outer = _find_parent(outer)
     return outer
 
 

@@ -198,7 +198,9 @@ def test_a_link_opens_only_what_may_be_read_by_everybody(sources):
     ]
 
 
-@pytest.mark.parametrize(("count", "days", "is_valid"), [(99, 1, True), (100, 1, True), (101, None, True), (101, 1, False)])
+@pytest.mark.parametrize(
+    ("count", "days", "is_valid"), [(99, 1, True), (100, 1, True), (101, None, True), (101, 1, False)]
+)
 def test_a_link_goes_to_100_recipients_at_most(count, days, is_valid):
     recipients = [f"analyst{number}@example.com" for number in range(count)]
     made = deployment(exports=[export("a"), export("b", recipients=recipients, link_days=days)])

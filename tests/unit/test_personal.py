@@ -70,6 +70,10 @@ PERSONAL_VALUES = [
     ("user.longitude", "float"),
     ("employee.salary", "decimal"),
     ("address.lat", "double"),
+    ("address.lon", "double"),
+    ("address.lng", "double"),
+    ("address.latitude", "double"),
+    ("address.longitude", "double"),
     ("gender", "enum"),
     ("customer.nationality", "enum"),
     ("signature", "bytes"),
@@ -106,6 +110,7 @@ OTHER_VALUES = [
     ("card_fee", "decimal"),
     ("customer_count", "int"),
     ("number_of_users", "int"),
+    ("nombre_cliente", "int"),
     ("customer_since", "date"),
     ("mobile_platform", "enum"),
     ("email_type", "enum"),
@@ -241,12 +246,20 @@ def test_texts_of_an_event_with_a_personal_field_stay_usable(topic):
         email="string",
         status="string",
         currency="string",
-        note="string",
+        deliveryNote="string",
         zip="string",
         city="string",
     )
-    assert found(event, topic) == {"email": False, "note": True, "zip": True}
+    assert found(event, topic) == {"email": False, "deliveryNote": True, "zip": True}
     assert found(record("Event", status="string", note="string", zip="string", city="string"), topic) == {}
+
+
+def test_comments_in_a_list_or_a_map_are_texts_of_the_event_too():
+    comments = {"type": "array", "items": "string"}
+    event = record("Event", email="string", comments=comments, notes={"type": "map", "values": "string"})
+    product = record("Product", note="string")
+    event["fields"] += record("Rest", states=comments, product=product)["fields"]
+    assert found(event) == {"email": False, "comments[]": True, "notes{}": True}
 
 
 def test_a_text_in_or_below_a_record_with_a_personal_field_is_personal_as_text():
@@ -273,6 +286,20 @@ def test_a_record_that_only_wraps_the_event_is_like_the_event():
     }
 
 
+def test_a_record_that_only_wraps_a_person_is_about_that_person():
+    after = record("Value", email="string", status="string")
+    assert found(record("Envelope", op="string", after=after), "customers") == {
+        "after.email": False,
+        "after.status": True,
+    }
+
+
+def test_a_topic_of_addresses_has_places_and_one_of_deliveries_has_events():
+    whole = record("Row", city="string", country="string")
+    assert found(whole, "addresses") == {"city": False}
+    assert found(whole, "shipping") == {}
+
+
 def test_a_person_with_a_personal_field_further_inside():
     contact = record("Reach", email="string")
     customer = record(
@@ -286,12 +313,17 @@ def test_a_person_with_a_personal_field_further_inside():
 
 def test_the_reason_is_a_sentence_about_the_field():
     schema = record(
-        "Event", customer=record("Customer", name="string", region="string"), email="string", user_id="int"
+        "Event",
+        customer=record("Customer", name="string", region="string"),
+        email="string",
+        user_id="int",
+        account_numbers="int",
     )
     reasons = {
         path: finding.why for path, finding in topic_schema.from_avro(schema, "events").personal.items()
     }
     assert reasons == {
+        "account_numbers": "its name has the word account_number",
         "customer.name": "it is part of customer, which describes a person",
         "customer.region": "it is a text beside customer.name, which is personal, in customer",
         "email": "its name has the word email",
@@ -303,6 +335,10 @@ def test_the_reason_names_what_describes_a_person_or_an_address():
     def explain(schema, topic="events"):
         return {path: finding.why for path, finding in topic_schema.from_avro(schema, topic).personal.items()}
 
+    people = {"type": "array", "items": record("Party", name="string")}
+    assert explain(record("Event", guests={"type": "map", "values": people})) == {
+        "guests{}[].name": "it is part of guests, which describes a person"
+    }
     place = record("Place", city="string", lat="double", country="string")
     assert explain(record("Event", shipTo=place, user="string", tagged="int")) == {
         "shipTo.city": "it is part of shipTo, which describes an address",
@@ -324,6 +360,8 @@ def test_the_name_of_a_union_is_that_of_its_values():
     whole = record(
         "Event",
         customer=["null", "string", "long"],
+        sellers=["string", {"type": "array", "items": "string"}],
+        visitors=["long", {"type": "array", "items": record("Party", name="string")}],
         buyers={"type": "array", "items": buyer},
         address=["null", record("German", city="string"), record("American", city="string")],
         note=["null", "string", "long"],
@@ -331,8 +369,9 @@ def test_the_name_of_a_union_is_that_of_its_values():
     )
     assert found(whole).keys() == {
         "customer.string",
+        *("sellers.array[]", "visitors.array[].name"),
         "buyers[].Retail.name",
         "buyers[].Retail.id",
         *("address", "address.German", "address.German.city", "address.American", "address.American.city"),
-        "note.string",
+        *("note.string", "sellers.string"),
     }

@@ -134,6 +134,7 @@ spokes = "many"
         ),
         ("sold = 1999-12-31", "sold", "too early"),
         ("kind = 5", "kind", "5 is none of: city, race"),
+        ("kind = 'boat'", "kind", "'boat' is none of: city, race"),
         ("kind = ['city']", "kind", "a list is none of: city, race"),
         ("insurd = true", "insurd", "unknown key. Did you mean insured?"),
         ("fname = 'a'", "fname", "unknown key. Did you mean name?"),

@@ -77,6 +77,7 @@ def test_maps_numbers_and_lists_that_may_be_left_out_are_read():
         ("hours = [20, 21]", "hours", "21 is too large: at most 20"),
         ("hours = [8, '9', 10]", "hours[1]", "must be a whole number, not '9'"),
         ("level = 3", "level", "3 is none of: 1, 2"),
+        ("level = 0", "level", "0 is none of: 1, 2"),
         ("level = true", "level", "true is none of: 1, 2"),
         ("level = 10:30:00", "level", "10:30:00 is none of: 1, 2"),
     ],
