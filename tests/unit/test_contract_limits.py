@@ -140,6 +140,7 @@ def test_what_a_report_names_is_delivered_and_a_number():
         *columns,
         more=headline("n", "gone", "id", "nothing")
         + chart("gone")
+        + chart("total")
         + chart("rows").replace('x = "id"', 'x = "gone"'),
     )
     not_a_number = "{} is not a delivered numeric column"
@@ -148,7 +149,8 @@ def test_what_a_report_names_is_delivered_and_a_number():
         "report.headline[2]": [not_a_number.format("id")],
         "report.headline[3]": [not_a_number.format("nothing")],
         "report.chart[0].y": ["gone is neither rows nor a delivered numeric column"],
-        "report.chart[1].x": ["gone is not a delivered column"],
+        "report.chart[1].y": ["total is neither rows nor a delivered numeric column"],
+        "report.chart[2].x": ["gone is not a delivered column"],
     }
 
 
@@ -173,9 +175,10 @@ def test_the_unit_of_a_number_is_in_a_delivered_column_of_text():
     assert find(ID, (*currency, DROPPED), money) == {
         "column[2].per": ["currency is not a delivered column of text"]
     }
-    assert find(ID, ("currency", "integer"), money) == {
-        "column[2].per": ["currency is not a delivered column of text"]
-    }
+    for kind in ("integer", "timestamp"):
+        assert find(ID, ("currency", kind), money) == {
+            "column[2].per": ["currency is not a delivered column of text"]
+        }
     assert find(ID, currency, ("note", "text", 'per = "currency"')) == {
         "column[2].per": ["note is not a number, so it has no unit. Remove per"]
     }

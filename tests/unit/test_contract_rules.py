@@ -436,7 +436,7 @@ def test_mistakes_of_form_and_of_rules_are_reported_together():
         (
             "integer",
             ["0", "-7", "007", str(2**63 - 1), str(-(2**63))],
-            ["", "x", "1.0", "+1", "1_0", "٣", str(2**63)],
+            ["", "x", "1.0", "+1", "1_0", "٣", str(2**63), str(-(2**63) - 1), "0" * 20],
         ),
         (
             "decimal(5,2)",

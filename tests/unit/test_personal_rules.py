@@ -43,6 +43,25 @@ def test_each_treatment_has_its_own_keys_and_needs_them(treatment):
 
 
 @pytest.mark.parametrize(
+    "keys", ['"keep", reason = "Ours."', '"drop"', '"mask", visible = 2', '"hash", kind = "id"']
+)
+@pytest.mark.parametrize("to", ["year", "prefix"])
+def test_what_values_are_generalised_to_matters_only_if_they_are_generalised(keys, to):
+    treatment = keys.split('"')[1]
+    found = find(ID, ("c", "text", f'personal = {{ treatment = {keys}, to = "{to}" }}'))
+    assert found == {"column[1].personal.to": [f"{treatment} does not use to. Remove it"]}
+
+
+@pytest.mark.parametrize(
+    "keys", ['"drop"', '"mask", visible = 2', '"hash", kind = "id"', '"generalise", to = "month"']
+)
+def test_only_what_is_kept_may_contain_something(keys):
+    treatment = keys.split('"')[1]
+    found = find(ID, ("c", "text", f'personal = {{ treatment = {keys}, may_contain = ["email"] }}'))
+    assert found == {"column[1].personal.may_contain": [f"{treatment} does not use may_contain. Remove it"]}
+
+
+@pytest.mark.parametrize(
     ("keys", "type_"),
     [
         ('"mask", visible = 2', "text"),
@@ -78,12 +97,14 @@ def test_a_size_is_needed_by_prefixes_and_buckets_only():
 def test_a_measure_is_kept_or_has_no_treatment():
     measure = ("n", "integer", 'measure = "count(*)"')
     assert find(ID, (*measure, KEPT), more=PERSONS) == {}
-    assert find(ID, (*measure, GENERALISED.format("year", "")), more=PERSONS) == {
-        "column[1].personal": [
-            "a measure is computed from many rows, and keep is its only treatment. Keep it with a reason, or "
-            "remove personal"
-        ]
-    }
+    masked = 'personal = { treatment = "mask", visible = 2 }'
+    for column in ((*measure, GENERALISED.format("year", "")), ("c", "text", 'measure = "max(x)"', masked)):
+        assert find(ID, column, more=PERSONS) == {
+            "column[1].personal": [
+                "a measure is computed from many rows, and keep is its only treatment. Keep it with a reason, "
+                "or remove personal"
+            ]
+        }
 
 
 def test_a_column_may_contain_what_the_scan_knows():
