@@ -20,7 +20,7 @@ from sqlglot.optimizer.scope import Scope, build_scope
 from sqlglot.schema import MappingSchema
 from sqlglot.tokenizer_core import Token, TokenType
 
-from config.exports.personal import Finding
+from config.exports.personal import Finding, add_findings
 from config.exports.topic_schema import TopicSchema, is_inside
 
 #: The dialect whose quotation marks and functions are closest to Flink's. Flink's names differ in capitals.
@@ -118,7 +118,7 @@ def find_copied_fields(
         if origin.unknown:
             copied[name] = Finding(f"{file} doesn't show which fields it comes from: {origin.unknown}")
         else:
-            copied |= dict(_find_inherited(name, origin, sources, file))
+            copied = add_findings(copied, _find_inherited(name, origin, sources, file))
     return copied
 
 

@@ -70,6 +70,15 @@ def personal_fields(topic: str, record: str, fields: Iterable[SchemaField]) -> d
     }
 
 
+def add_findings(findings: Mapping[str, Finding], more: Iterable[tuple[str, Finding]]) -> dict[str, Finding]:
+    """Return the findings with more of them. One for texts only doesn't replace one for every column."""
+    merged = dict(findings)
+    for path, finding in more:
+        if path not in merged or merged[path].only_as_text or not finding.only_as_text:
+            merged[path] = finding
+    return merged
+
+
 def split_words(name: str) -> list[str]:
     """Return the words of a name in lower case, without accents and digits: kundenNr2 has the words kunden
     and nr.

@@ -63,7 +63,8 @@ class TopicSchema:
     @cached_property
     def personal(self) -> dict[str, Finding]:
         """Return the personal fields by path, and why they are personal."""
-        found = personal.personal_fields(self.topic, self.type.record, self.fields.values()) | self.copied
+        own = personal.personal_fields(self.topic, self.type.record, self.fields.values())
+        found = personal.add_findings(own, self.copied.items())
         return dict.fromkeys(self.fields, UNTAGGED) | found if self.tags_unknown else found
 
     def is_marked(self, path: str) -> bool:

@@ -161,6 +161,11 @@ def test_a_field_is_marked_by_its_tag_or_by_what_it_is_copied_from():
     assert schema.personal == {"tagged": Finding("it has the tag PII"), "copied": copy}
     assert schema.personal_inside_or_around("copied") == ["copied"]
     assert schema.personal_inside_or_around("copied", as_text=False) == []
+    both = attrs.evolve(schema, copied={"tagged": copy})
+    assert both.personal == {"tagged": Finding("it has the tag PII")}, "in numbers too"
+    assert both.personal_inside_or_around("tagged", as_text=False) == ["tagged"]
+    counted = Finding("a statement counts it")
+    assert attrs.evolve(schema, copied={"tagged": counted}).personal == {"tagged": counted}
     unknown = attrs.evolve(schema, tags_unknown=True)
     assert unknown.personal == {"plain": UNTAGGED, **schema.personal}
 

@@ -8,6 +8,7 @@ import sqlglot
 from config.deployments import lineage
 from config.deployments.lineage import Origin, Unknown, find_origins
 from config.exports import topic_schema
+from config.exports.personal import Finding
 
 COLUMNS = {"orders": ["id", "party", "lines"], "trades": ["id", "price", "a b"]}
 
@@ -277,13 +278,26 @@ def test_which_fields_are_personal_because_of_what_they_are_computed_from():
 
 def test_a_text_beside_something_personal_stays_one_where_it_is_copied_to():
     tagged = {"confluent:tags": ["PII"]}
-    parcel = {"type": "record", "name": "Parcel", "fields": [field("code", **tagged), field("remark")]}
+    fields = [field("area"), field("code", "int", **tagged), field("remark")]
+    parcel = {"type": "record", "name": "Parcel", "fields": fields}
     source = schema("orders", field("parcel", parcel))
     assert source.personal["parcel.remark"].only_as_text
     found = lineage.find_copied_fields(
-        schema("made", field("x"), field("y")),
-        {"x": copy("orders", "parcel.remark"), "y": copy("orders", "parcel.code")},
+        schema("made", *(field(name, "int") for name in ("area", "code", "both", "all", "far"))),
+        {
+            "area": copy("orders", "parcel.area"),
+            "code": copy("orders", "parcel.code"),
+            "both": computed(
+                ("orders", "parcel.area"), ("orders", "parcel.code"), ("orders", "parcel.remark")
+            ),
+            "all": computed(("orders", "parcel")),
+            "far": computed(("elsewhere", "x"), ("orders", "parcel.code"), ("orders", "parcel.remark")),
+        },
         {"orders": source}.get,
         "create.sql",
     )
-    assert {path: finding.only_as_text for path, finding in found.items()} == {"x": True, "y": False}
+    because = "create.sql computes it from orders.parcel.{}, which is personal"
+    assert found == {
+        "area": Finding(because.format("area"), only_as_text=True),
+        **{name: Finding(because.format("code")) for name in ("code", "both", "all", "far")},
+    }
