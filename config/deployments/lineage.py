@@ -222,8 +222,8 @@ def is_window_column(name: str, expression: exp.Expr) -> bool:
 
 
 def _find_end_of_window_function(tokens: list[Token], start: int) -> int | None:
-    names = [token.text.upper() for token in tokens[start : start + 4]]
-    if len(names) < 4 or names[0] != "TABLE" or names[2] not in _WINDOW_FUNCTIONS:
+    names = [token.text.upper() for token in tokens[start : start + 3]]
+    if names[:2] != ["TABLE", "("] or names[-1] not in _WINDOW_FUNCTIONS:
         return None
     depth = 0
     for index in range(start + 1, len(tokens)):
@@ -261,16 +261,13 @@ def build_query_scope(query: str, columns: Callable[[str], list[str] | None]) ->
     tree = sqlglot.parse_one(query, read=DIALECT)
     if not isinstance(tree, exp.Query) or tree.find(exp.MatchRecognize):
         raise Unknown("its query can't be followed")
-    for table in tree.find_all(exp.Table):
-        table.set("db", None)
-        table.set("catalog", None)
     names = {table.name for table in tree.find_all(exp.Table)}
     columns_by_table: dict[str, object] = {
         name: dict.fromkeys(table_columns, "unknown")
         for name in names
         if (table_columns := columns(name)) is not None
     }
-    schema = MappingSchema(columns_by_table, dialect=DIALECT, normalize=False)
+    schema = MappingSchema(columns_by_table, dialect=DIALECT)
     qualified = qualify(
         tree,
         schema=schema,
@@ -302,10 +299,13 @@ def _trace_outputs(scope: Scope, within: frozenset[int]) -> dict[str, Origin]:
         }
     if not isinstance(scope.expression, exp.Select) or scope.expression.is_star:
         raise Unknown("the columns of a * in its query can't be known")
-    return {
-        selected.alias_or_name: _trace_expression(selected.unalias(), scope, within)
-        for selected in scope.expression.selects
-    }
+    outputs: dict[str, Origin] = {}
+    for selected in scope.expression.selects:
+        name = selected.alias_or_name
+        origin = _trace_expression(selected.unalias(), scope, within)
+        # Of several columns with one name, any may be meant.
+        outputs[name] = _merge_origins(outputs[name], origin) if name in outputs else origin
+    return outputs
 
 
 def _merge_origins(first_origin: Origin, second_origin: Origin) -> Origin:
@@ -329,7 +329,7 @@ def _trace_expression(expression: exp.Expr, scope: Scope, within: frozenset[int]
             result = _merge_origins(result, _trace_dotted(node, scope, within))
         elif isinstance(node, exp.Anonymous) and node.name.lower() not in PLAIN_FUNCTIONS:
             result = _merge_origins(result, Origin(unknown=f"function {node.name} computes it"))
-    return attrs.evolve(result, copies=None)
+    return result
 
 
 def _trace_dotted(node: exp.Expr, scope: Scope, within: frozenset[int]) -> Origin:
@@ -379,10 +379,9 @@ def _narrow_origin(origin: Origin, path: list[str]) -> Origin:
 def _trace_table_function(expression: exp.Expr, scope: Scope, within: frozenset[int]) -> Origin:
     """Return the origin of what UNNEST makes of an array; other functions are unknown."""
     function = expression.this if isinstance(expression, exp.Lateral) else expression
-    if not isinstance(function, exp.Explode | exp.Unnest):
+    if not isinstance(function, exp.Unnest):
         return Origin(unknown="a table function computes it")
-    arguments = function.expressions if isinstance(function, exp.Unnest) else [function.this]
     result = Origin()
-    for argument in arguments:
+    for argument in function.expressions:
         result = _merge_origins(result, _trace_expression(argument, scope, within))
-    return attrs.evolve(result, copies=None)
+    return result

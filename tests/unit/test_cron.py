@@ -95,6 +95,16 @@ def test_a_time_that_clocks_show_twice_comes_once():
     assert schedule.after(first) == datetime(2026, 10, 26, 1, 30, tzinfo=UTC)
 
 
+def test_a_midnight_is_past_although_the_clock_shows_the_day_before_again():
+    """On 7 November 2010, St. John's clocks went from 00:01 back to 23:01."""
+    schedule = cron.parse("0 0 * * ? *", "America/St_Johns")
+    midnight = datetime(2010, 11, 7, 2, 30, tzinfo=UTC)
+    again = midnight + timedelta(minutes=30)
+    assert again.astimezone(schedule.zone).isoformat() == "2010-11-06T23:30:00-03:30"
+    assert schedule.until(again) == schedule.until(midnight) == midnight
+    assert schedule.after(again) == datetime(2010, 11, 8, 3, 30, tzinfo=UTC)
+
+
 ITEMS = st.sampled_from(["0", "30", "1-3", "0/20", "3,59"])
 HOURS = st.sampled_from(["*", "0", "2", "3", "1-3", "10-14", "0/6", "3,9"])
 #: Days around clock changes, in zones that change by an hour, by half an hour, at midnight, and never.

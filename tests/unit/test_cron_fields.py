@@ -103,7 +103,27 @@ def test_which_minutes_a_field_names(part, minutes):
 
 @pytest.mark.parametrize(
     "part",
-    ["-1", "60", "1-60", "60-1", "*/60", "*/0", "1/", "1-", "1-2-3", "1,", ",1", "a", "?", "L", "1.5", "*-2"],
+    [
+        "-1",
+        "60",
+        "1-60",
+        "60-1",
+        "*/60",
+        "*/0",
+        "1/",
+        "1-",
+        "1-2-3",
+        "1,",
+        ",1",
+        "a",
+        "?",
+        "L",
+        "1.5",
+        "*-2",
+        "1_0",
+        "+1",
+        "²",
+    ],
 )
 def test_what_is_no_minute(part):
     assert cron.problem(f"{part} 6 * * ? *") == f"{part!r} is not a valid minute"

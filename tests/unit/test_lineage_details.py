@@ -81,6 +81,16 @@ EXACT = {
     # Table functions.
     "SELECT u.sku AS x FROM orders CROSS JOIN UNNEST(lines) AS u (sku)": computed(LINES),
     "SELECT u.sku AS x FROM orders CROSS JOIN UNNEST(lines, party) AS u (sku, p)": computed(LINES, PARTY),
+    # Names with a catalog and a database.
+    "SELECT cat.db.trades.id AS x FROM cat.db.trades": copy("trades", "id"),
+    "SELECT trades.price AS x FROM `cat`.`db`.`trades` JOIN db2.orders ON TRUE": copy(*PRICE),
+    "SELECT u.sku AS x FROM orders CROSS JOIN LATERAL UNNEST(lines) AS u (sku)": computed(LINES),
+    "SELECT u.sku AS x FROM orders, LATERAL TABLE(explode(lines)) AS u (sku)": computed(
+        unknown="a table function computes it"
+    ),
+    # Columns of one name.
+    "SELECT id, orders.id FROM orders": copy(*ID),
+    "SELECT t.id, o.id FROM trades t JOIN orders o ON TRUE": computed(("trades", "id"), ID),
     # Names that lead nowhere.
     "SELECT nothing AS x FROM orders JOIN trades ON TRUE": computed(
         unknown="nothing can't be found in its sources"
@@ -148,6 +158,7 @@ MATCH = "its list of columns doesn't match its query"
         ("CREATE TABLE made (a, b) AS SELECT id FROM orders", MATCH),
         ("CREATE TABLE made (a) AS SELECT id FROM orders", MATCH),
         ("INSERT INTO made (a, b) SELECT id FROM orders", MATCH),
+        ("INSERT INTO made (a) SELECT id, party FROM orders", MATCH),
         ("CREATE TABLE made AS SELECT * FROM nowhere", STAR),
         ("CREATE TABLE made AS SELECT n.* FROM nowhere n", STAR),
         ("CREATE TABLE made AS SELECT party.a.* FROM orders", STAR),
@@ -160,6 +171,7 @@ MATCH = "its list of columns doesn't match its query"
             "the input of its windowing function can't be read",
         ),
         ("CREATE TABLE made AS DROP TABLE orders", "its query can't be followed"),
+        ("CREATE TABLE made AS INSERT INTO x SELECT id FROM orders", "its query can't be followed"),
         ("CREATE TABLE made AS SELECT FROM WHERE", "its query can't be read (ParseError)"),
     ],
 )
@@ -200,6 +212,7 @@ def test_which_names_the_columns_get(create, expected):
     [
         ("CREATE TABLE made AS SELECT 1", True, True),
         ("CREATE TABLE made (a STRING) WITH ('a' = 'b')", True, False),
+        ("CREATE TABLE `made` (`a` STRING)", True, False),
         ("INSERT INTO made (a) SELECT 1", False, True),
         ("INSERT INTO made (a) WITH x AS (SELECT 1) SELECT * FROM x", False, True),
         ("INSERT INTO made (a) VALUES (1)", False, False),
