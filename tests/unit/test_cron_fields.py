@@ -135,6 +135,9 @@ def test_everything_that_is_wrong_is_in_one_sentence():
         "valid month; '8' is not a valid day of week; '1969' is not a valid year; exactly one of day of month and "
         "day of week must be ?"
     )
+    assert cron.problem("0 6 0 0 0 2200").startswith(
+        "'0' is not a valid day of month; '0' is not a valid month; '0' is not a valid day of week; '2200' is not"
+    )
     assert cron.problem("0 6 * *") == (
         "'0 6 * *' has 4 parts, not 6: minute, hour, day of month, month, day of week, year"
     )
