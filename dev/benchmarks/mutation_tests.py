@@ -196,7 +196,10 @@ SELECTIONS: Final[Mapping[str, tuple[str, str]]] = {
         "unit/test_imported_schemas unit/test_topic_schema",
         "unit/test_check",
     ),
-    "lakeferry/health/source.py": ("unit/test_catalog_sources unit/test_source_checks", ""),
+    "lakeferry/health/source.py": (
+        "unit/test_unseen_tables unit/test_catalog_sources unit/test_source_checks",
+        "",
+    ),
     "lakeferry/topics/avro.py": (
         "unit/test_schema_differences unit/test_imported_schemas",
         "unit/test_source_checks",
@@ -206,7 +209,10 @@ SELECTIONS: Final[Mapping[str, tuple[str, str]]] = {
         "unit/test_cluster_imports unit/test_source_registry",
         "unit/test_discovery unit/test_derived_registered_schemas",
     ),
-    "lakeferry/topics/tables.py": ("unit/test_schema_differences unit/test_source_checks", ""),
+    "lakeferry/topics/tables.py": (
+        "unit/test_schema_differences unit/test_unseen_tables unit/test_source_checks",
+        "",
+    ),
     "config/errors.py": ("unit/test_errors", ""),
     "config/exports/personal.py": ("unit/test_personal", "unit/test_contract_rules unit/test_check"),
     "config/toml_model.py": (

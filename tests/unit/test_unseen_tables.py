@@ -1,0 +1,128 @@
+"""Tables that AWS doesn't show the login, that come in several pages, or that a key of AWS encrypts."""
+
+from __future__ import annotations
+
+import itertools
+import json
+
+import attrs
+import boto3
+import pytest
+
+from lakeferry.deployment.context import DeploymentContext
+from lakeferry.errors import CommandFailed
+from lakeferry.health import source
+from lakeferry.health.model import Result
+from lakeferry.topics import schemas, tables
+from tests.support import shipped
+
+_numbers = itertools.count(1)
+
+
+@pytest.fixture
+def ctx(lake_aws, server, monkeypatch):
+    """A deployment that reads tables of others. The server stands in for Glue."""
+    monkeypatch.setenv("AWS_ENDPOINT_URL_GLUE", server.url)
+    return DeploymentContext(shipped.load_existing())
+
+
+def iceberg(name, bucket="acme-tables"):
+    location = f"s3://{bucket}/{name}/1.metadata.json"
+    parameters = {"table_type": "ICEBERG", "metadata_location": location}
+    return {"Name": name, "Parameters": parameters}
+
+
+def test_a_table_that_the_login_may_not_see_is_not_taken_for_one_that_does_not_exist(ctx, server):
+    server.answers["POST /"] = (400, {"__type": "AccessDeniedException", "message": "no right to see it"})
+    with pytest.raises(CommandFailed) as refused:
+        tables.find_table(ctx, "lkc-a", "orders")
+    assert "reading Glue table lkc-a.orders" in refused.value.message
+    with pytest.raises(CommandFailed) as refused:
+        tables.list_tables(ctx, "lkc-a")
+    assert "listing the tables of Glue database lkc-a" in refused.value.message
+    with pytest.raises(CommandFailed, match="no right to see it"):
+        schemas.import_schemas(ctx, schemas.select_topics(ctx, []), replace=False)
+    database = source.look(ctx)[-1]
+    assert (database.name, database.result, database.is_seen) == ("source database", Result.WARN, False)
+
+
+def test_a_table_and_its_database_may_not_exist(ctx, server):
+    server.answers["POST /"] = (400, {"__type": "EntityNotFoundException", "message": "none"})
+    assert tables.find_table(ctx, "lkc-a", "orders") is None
+    with pytest.raises(CommandFailed) as refused:
+        tables.list_tables(ctx, "lkc-a")
+    assert (refused.value.code, refused.value.message) == (
+        "NO-DATABASE",
+        f"there is no Glue database lkc-a in {ctx.region}",
+    )
+
+
+def test_tables_of_all_pages_are_listed_by_name(ctx, server):
+    pages = [
+        (200, {"TableList": [iceberg("c"), iceberg("a")], "NextToken": "more"}),
+        (200, {"TableList": [iceberg("b"), {"Name": "view"}]}),
+    ]
+    server.answers["POST /"] = pages
+    assert [table.name for table in tables.list_tables(ctx, "lkc-a")] == ["a", "b", "c", "view"]
+    assert [sent.body for sent in server.sent] == [
+        {"DatabaseName": "lkc-a"},
+        {"DatabaseName": "lkc-a", "NextToken": "more"},
+    ]
+
+
+def test_one_table_that_the_login_may_not_see_stops_no_other_check(ctx, server):
+    """Under Lake Formation, a list leaves the table out."""
+
+    def answer(handler):
+        asked = server.sent[-1].body
+        if "Name" not in asked:
+            return 200, {"TableList": [iceberg("other")]}
+        if asked["Name"] == "sales_orders":
+            return 400, {
+                "__type": "AccessDeniedException",
+                "message": "Insufficient Lake Formation permission(s)",
+            }
+        return 200, {"Table": iceberg(asked["Name"], "elsewhere")}
+
+    server.answers["POST /"] = answer
+    checks = {check.name: check for check in source.look(ctx)}
+    assert [name for name in checks if "table" in name] == [
+        "Glue table sales_orders",
+        "Glue table stock_trades",
+    ]
+    hidden = checks["Glue table sales_orders"]
+    assert (hidden.result, hidden.is_seen) == (Result.WARN, False)
+    assert "reading Glue table" in hidden.message
+    assert "is in bucket elsewhere" in checks["Glue table stock_trades"].message
+
+
+@pytest.mark.parametrize("manager", ["AWS", "CUSTOMER"])
+def test_a_table_that_a_key_of_aws_encrypts_needs_no_key_in_the_file(ctx, server, manager, monkeypatch):
+    key = boto3.client("kms").create_key()["KeyMetadata"]["Arn"]
+    bucket = f"encrypted-{next(_numbers)}"
+    s3 = boto3.client("s3")
+    s3.create_bucket(Bucket=bucket, CreateBucketConfiguration={"LocationConstraint": ctx.region})
+    for name in ("sales_orders", "stock_trades"):
+        s3.put_object(
+            Bucket=bucket,
+            Key=f"{name}/1.metadata.json",
+            Body=json.dumps({}).encode(),
+            ServerSideEncryption="aws:kms",
+            SSEKMSKeyId=key,
+        )
+
+    def answer(handler):
+        asked = server.sent[-1].body
+        if asked.get("KeyId") == key:
+            return 200, {"KeyMetadata": {"KeyId": "1234", "KeyManager": manager}}
+        name = asked.get("Name")
+        return 200, {"Table": iceberg(name, bucket)} if name else {"TableList": [iceberg("a", bucket)]}
+
+    server.answers["POST /"] = answer
+    monkeypatch.setenv("AWS_ENDPOINT_URL_KMS", server.url)
+    deployment = ctx.deployment
+    theirs = attrs.evolve(deployment.source, tableflow_bucket=bucket, kms_key=None)
+    loaded = attrs.evolve(ctx.loaded, deployment=attrs.evolve(deployment, source=theirs))
+    results = [check.result for check in source.look(DeploymentContext(loaded))]
+    expected = Result.OK if manager == "AWS" else Result.FAIL
+    assert results == [Result.OK, Result.OK, expected, expected]
