@@ -118,7 +118,7 @@ def import_from_registry(ctx: DeploymentContext, names: list[str], *, replace: b
         names = [topic.name for topic in ctx.deployment.tables if topic.existing]
     selected = list(dict.fromkeys(names))
     added = [name for name in selected if name not in topics]
-    file = deployment_file.FOLDER / f"{ctx.stage}.toml"
+    file = ctx.loaded.sources.root / "deployments" / f"{ctx.stage}.toml"
     text = add_topics(file, _require_topics(cluster, added)) if added else ""
     for name in added:
         topics[name] = Topic(name=name, existing=True, tableflow=Tableflow())
@@ -154,7 +154,13 @@ def add_topics(file: Path, topics: list[discovery.DiscoveredTopic]) -> str:
         blocks.append(block)
     text = file.read_text(encoding="utf-8").rstrip("\n") + "\n" + "".join(blocks)
     try:
-        deployment_file.parse(text, name=file.name, judge=NOT_JUDGED, rules=RULES_WITHOUT_SCHEMAS)
+        deployment_file.parse(
+            text,
+            name=file.name,
+            root=file.parent.parent,
+            judge=NOT_JUDGED,
+            rules=RULES_WITHOUT_SCHEMAS,
+        )
     except BadFile as bad:
         names = ", ".join(topic.name for topic in topics)
         hint = "Correct the file by hand, or leave the topic out; nothing was written"

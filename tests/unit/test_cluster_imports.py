@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tomllib
 
 import boto3
 import pytest
@@ -72,15 +73,20 @@ def shop(lake_aws):
         yield cloud.url, FILE.format(**team)
 
 
+def open_shop(address, text, folder):
+    """Return the deployment of this file, in a folder of its own."""
+    file = folder / "deployments" / "shop.toml"
+    for name in ("topics", "deployments"):
+        (folder / name).mkdir(exist_ok=True)
+    (folder / "own.avsc").write_text(OWN)
+    file.write_text(text)
+    loaded = deployment_file.load(file, folder, judge=NOT_JUDGED, rules=RULES_WITHOUT_SCHEMAS)
+    return DeploymentContext(loaded, Addresses(confluent=address))
+
+
 @pytest.fixture
 def ctx(shop, tmp_path):
-    url, text = shop
-    (tmp_path / "topics").mkdir()
-    (tmp_path / "own.avsc").write_text(OWN)
-    loaded = deployment_file.parse(
-        text, name="shop.toml", root=tmp_path, judge=NOT_JUDGED, rules=RULES_WITHOUT_SCHEMAS
-    )
-    return DeploymentContext(loaded, Addresses(confluent=url))
+    return open_shop(*shop, tmp_path)
 
 
 def list_files(ctx):
@@ -115,6 +121,27 @@ def test_a_topic_that_the_key_does_not_see_is_refused_with_those_that_it_sees(ct
         "Topics that the key may see: Sales.Trades, audit-log, customers, payments",
     )
     assert list_files(ctx) == []
+
+
+def test_a_topic_that_the_file_does_not_have_is_added_to_it(shop, tmp_path):
+    address, text = shop
+    shorter = text.replace('[[topics]]\nname = "payments"\nexisting = true\ntableflow = {}\n', "")
+    file = tmp_path / "deployments" / "shop.toml"
+    ctx = open_shop(address, shorter, tmp_path)
+    with pytest.raises(CommandFailed, match="Schema Registry has no subject customers-value"):
+        schemas.import_from_registry(ctx, ["payments", "customers"], replace=False)
+    assert (list_files(ctx), file.read_text()) == ([], shorter)
+    (imported,) = schemas.import_from_registry(ctx, ["payments"], replace=False)
+    assert (imported.topic, imported.state, imported.read_from) == ("payments", "written", "Schema Registry")
+    assert list_files(ctx) == ["payments.avsc"]
+    added = {"name": "payments", "existing": True, "tableflow": {}}
+    assert file.read_text().startswith(shorter)
+    assert tomllib.loads(file.read_text())["topics"][-1] == added
+    longer = file.read_text()
+    ctx = open_shop(address, longer, tmp_path)
+    (again,) = schemas.import_from_registry(ctx, ["payments"], replace=False)
+    assert again.state == "unchanged"
+    assert file.read_text() == longer
 
 
 def test_nothing_is_written_if_one_topic_has_no_schema(ctx):
