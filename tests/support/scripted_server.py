@@ -73,7 +73,7 @@ class Scripted:
             def log_message(self, *arguments):
                 pass
 
-        for method in ("GET", "POST", "PUT", "PATCH", "DELETE"):
+        for method in ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"):
             setattr(Handler, f"do_{method}", Handler.serve)
 
         class Quiet(ThreadingHTTPServer):

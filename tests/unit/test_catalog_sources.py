@@ -5,11 +5,14 @@ from __future__ import annotations
 import contextlib
 import json
 
+import attrs
 import boto3
 import pytest
 
 from config.deployments import deployment_file
+from config.deployments.confluent_model import Topic
 from config.exports.check import NOT_JUDGED
+from config.project import ROOT
 from lakeferry.deployment.context import Addresses, DeploymentContext
 from lakeferry.errors import CommandFailed
 from lakeferry.health import source
@@ -113,6 +116,16 @@ def test_schemas_are_imported_from_the_catalog(ctx):
     files = sorted((ctx.loaded.sources.root / "topics").iterdir())
     assert [file.name for file in files] == ["Sales_Orders.avsc", "trades.avsc"]
     assert json.loads(files[0].read_text())["fields"] == [{"name": "id", "type": "string"}]
+
+
+def test_a_file_of_this_repository_is_called_by_its_path_in_it(ctx):
+    sources = attrs.evolve(ctx.loaded.sources, root=ROOT / "examples")
+    ctx = DeploymentContext(attrs.evolve(ctx.loaded, sources=sources), ctx.addresses)
+    topic = Topic(name="trades", schema_file="trades.avsc")
+    before = (ROOT / "examples" / "trades.avsc").read_text()
+    (imported,) = schemas.import_schemas(ctx, [topic], replace=False)
+    assert (imported.file, imported.state, imported.fields) == ("examples/trades.avsc", "differs", 1)
+    assert (ROOT / "examples" / "trades.avsc").read_text() == before
 
 
 def test_a_key_that_nobody_stored_is_named(lake_aws):

@@ -73,8 +73,8 @@ def test_tables_of_all_pages_are_listed_by_name(ctx, server):
 def test_one_table_that_the_login_may_not_see_stops_no_other_check(ctx, server):
     """Under Lake Formation, a list leaves the table out."""
 
-    def answer(handler):
-        asked = server.sent[-1].body
+    def answer(sent):
+        asked = sent.body
         if "Name" not in asked:
             return 200, {"TableList": [iceberg("other")]}
         if asked["Name"] == "sales_orders":
@@ -111,8 +111,8 @@ def test_a_table_that_a_key_of_aws_encrypts_needs_no_key_in_the_file(ctx, server
             SSEKMSKeyId=key,
         )
 
-    def answer(handler):
-        asked = server.sent[-1].body
+    def answer(sent):
+        asked = sent.body
         if asked.get("KeyId") == key:
             return 200, {"KeyMetadata": {"KeyId": "1234", "KeyManager": manager}}
         name = asked.get("Name")
@@ -126,3 +126,33 @@ def test_a_table_that_a_key_of_aws_encrypts_needs_no_key_in_the_file(ctx, server
     results = [check.result for check in source.look(DeploymentContext(loaded))]
     expected = Result.OK if manager == "AWS" else Result.FAIL
     assert results == [Result.OK, Result.OK, expected, expected]
+
+
+def test_a_bucket_in_this_region_whose_files_the_login_may_not_see(ctx, server, monkeypatch):
+    """S3 says in which region the bucket is, so nobody needs the right to ask for it."""
+    bucket = ctx.deployment.source.tableflow_bucket
+    monkeypatch.setenv("AWS_ENDPOINT_URL_S3", server.url)
+    server.answers |= {
+        f"HEAD /{bucket}": (200, None, {"x-amz-bucket-region": ctx.region}),
+        f"HEAD /{bucket}/sales_orders/1.metadata.json": (403,),
+        f"HEAD /{bucket}/stock_trades/1.metadata.json": (200,),
+    }
+
+    def answer(sent):
+        name = sent.body.get("Name")
+        return 200, {"Table": iceberg(name, bucket)} if name else {"TableList": [iceberg("a", bucket)]}
+
+    server.answers["POST /"] = answer
+    deployment = ctx.deployment
+    theirs = attrs.evolve(deployment.source, kms_key=None)
+    loaded = attrs.evolve(ctx.loaded, deployment=attrs.evolve(deployment, source=theirs))
+    assert [(check.name, check.result) for check in source.look(DeploymentContext(loaded))] == [
+        ("source bucket", Result.OK),
+        ("source database", Result.OK),
+        ("Glue table sales_orders", Result.WARN),
+        ("Glue table stock_trades", Result.OK),
+    ]
+    server.answers[f"HEAD /{bucket}"] = (403,)
+    (hidden, *_) = source.look(DeploymentContext(loaded))
+    assert (hidden.name, hidden.result, hidden.is_seen) == ("source bucket", Result.WARN, False)
+    assert hidden.message.startswith(f"{bucket} can't be checked")
