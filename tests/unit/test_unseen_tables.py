@@ -152,6 +152,12 @@ def test_a_bucket_in_this_region_whose_files_the_login_may_not_see(ctx, server, 
         ("Glue table sales_orders", Result.WARN),
         ("Glue table stock_trades", Result.OK),
     ]
+    server.answers |= {
+        f"HEAD /{bucket}": (200,),
+        f"GET /{bucket}": (200, b"<LocationConstraint>eu-north-1</LocationConstraint>"),
+    }
+    (elsewhere, *_) = source.look(DeploymentContext(loaded))
+    assert (elsewhere.result, elsewhere.message) == (Result.FAIL, f"{bucket} is in eu-north-1")
     server.answers[f"HEAD /{bucket}"] = (403,)
     (hidden, *_) = source.look(DeploymentContext(loaded))
     assert (hidden.name, hidden.result, hidden.is_seen) == ("source bucket", Result.WARN, False)
