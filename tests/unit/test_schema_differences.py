@@ -268,7 +268,14 @@ def test_the_place_of_a_type_that_tableflow_does_not_write_is_named(iceberg, pat
 
 
 @pytest.mark.parametrize(
-    ("name", "kind", "count"), [("key", "string", 1), ("key", "binary", 0), ("other", "binary", 1)]
+    ("name", "kind", "count"),
+    [
+        ("key", "string", 1),
+        ("key", "boolean", 1),
+        ("key", {"type": "list", "element": "binary", "element-required": True}, 1),
+        ("key", "binary", 0),
+        ("other", "binary", 1),
+    ],
 )
 def test_only_a_binary_key_is_that_of_the_record(name, kind, count):
     fields = [{"name": name, "type": kind, "required": True}]
