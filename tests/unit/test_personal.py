@@ -7,7 +7,7 @@ from __future__ import annotations
 import pytest
 
 from config.exports import topic_schema
-from config.exports.personal import personal_fields
+from config.exports.personal import Finding, add_findings, personal_fields
 from config.exports.topic_schema import TopicSchema
 
 LOGICAL = {
@@ -94,6 +94,7 @@ OTHER_TEXTS = """
     accountant cardboard discard pantry telemetry televisor ipsum shipping_method delivery_status billing_cycle
     birth_rate name_count driver client member customer_order.name user_story.title user_event.name CustomerOrder.label
     typeName variantLabel coupon_code category unit locale zone bill_line shipping_line delivery_name
+    clients next_driver address_key address_code address_uuid street_code
     ship_name shipTo.building_name shipTo.new_line customer.new_zip
 """.split()
 OTHER_VALUES = [
@@ -111,6 +112,8 @@ OTHER_VALUES = [
     ("customer_count", "int"),
     ("number_of_users", "int"),
     ("nombre_cliente", "int"),
+    ("user_label", "int"),
+    ("customer_note", "int"),
     ("customer_since", "date"),
     ("mobile_platform", "enum"),
     ("email_type", "enum"),
@@ -176,6 +179,18 @@ def test_a_value_with_another_name_is_not_personal(path, kind):
     assert of(path, kind).personal == {}
 
 
+def test_a_finding_for_texts_does_not_replace_one_for_every_column():
+    texts, others = Finding("a", only_as_text=True), Finding("b", only_as_text=True)
+    every, any_column = Finding("c"), Finding("d")
+    assert add_findings({}, [("x", texts), ("y", every)]) == {"x": texts, "y": every}
+    assert add_findings({"x": texts}, [("x", others)]) == {"x": others}
+    assert add_findings({"x": every}, [("x", texts)]) == {"x": every}
+    assert add_findings({"x": texts, "y": every}, [("x", every), ("y", any_column), ("y", texts)]) == {
+        "x": every,
+        "y": any_column,
+    }
+
+
 def test_the_tables_are_long():
     assert len(set(PERSONAL_TEXTS)) + len(PERSONAL_VALUES) >= 150
     assert len(set(OTHER_TEXTS)) + len(OTHER_VALUES) >= 80
@@ -214,7 +229,8 @@ def test_the_type_of_a_record_says_that_it_describes_a_person(type_):
 
 
 @pytest.mark.parametrize(
-    "type_", ["Product", "UserStory", "CustomerOrder", "PatientCounter", "Store", "Party"]
+    "type_",
+    ["Product", "UserStory", "CustomerOrder", "PatientCounter", "Store", "Party", "com.acme.customer.Data"],
 )
 def test_other_types_of_records_do_not(type_):
     assert found(record("Event", party=record(type_, name="string", region="string"))) == {}
@@ -294,6 +310,11 @@ def test_a_record_that_only_wraps_a_person_is_about_that_person():
     }
 
 
+def test_a_record_beside_a_person_has_fields_of_its_own():
+    assert found(record("Event", userCode=record("Code", version="string", scheme="string"))) == {}
+    assert found(record("Event", userCode="string")) == {"userCode": False}
+
+
 def test_a_topic_of_addresses_has_places_and_one_of_deliveries_has_events():
     whole = record("Row", city="string", country="string")
     assert found(whole, "addresses") == {"city": False}
@@ -318,11 +339,13 @@ def test_the_reason_is_a_sentence_about_the_field():
         email="string",
         user_id="int",
         account_numbers="int",
+        phone_no="int",
     )
     reasons = {
         path: finding.why for path, finding in topic_schema.from_avro(schema, "events").personal.items()
     }
     assert reasons == {
+        "phone_no": "its name has the word phone_no",
         "account_numbers": "its name has the word account_number",
         "customer.name": "it is part of customer, which describes a person",
         "customer.region": "it is a text beside customer.name, which is personal, in customer",
