@@ -7,6 +7,7 @@ input. What can't be followed is unknown, and unknown columns count as personal.
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Final
@@ -180,20 +181,15 @@ def find_start_of_query(tokens: list[Token]) -> int | None:
 
 
 def _read_listed_columns(head: list[Token]) -> list[str] | None:
-    """Return the columns in the list after the table's name. Raises Unknown if it isn't a list of names."""
-    names: list[str] = []
+    """Return the columns in the list after the table's name. Raises Unknown if an INSERT has none."""
     is_insert = head[0].token_type is TokenType.INSERT
     opening = next((index for index, token in enumerate(head) if token.token_type is TokenType.L_PAREN), None)
     if opening is None or any(token.text.upper() in _AFTER_COLUMNS for token in head[:opening]):
         if is_insert:
             raise Unknown("it inserts by position, without a list of columns")
         return None
-    for token in head[opening + 1 :]:
-        if token.token_type is TokenType.R_PAREN:
-            return names
-        if token.token_type is not TokenType.COMMA:
-            names.append(token.text)
-    raise Unknown("its list of columns can't be read")
+    listed = itertools.takewhile(lambda token: token.token_type is not TokenType.R_PAREN, head[opening + 1 :])
+    return [token.text for token in listed if token.token_type is not TokenType.COMMA]
 
 
 def _replace_window_functions(tokens: list[Token]) -> str:

@@ -170,6 +170,11 @@ MATCH = "its list of columns doesn't match its query"
             f"CREATE TABLE made AS SELECT * FROM TABLE(TUMBLE(trades, {WINDOW}))",
             "the input of its windowing function can't be read",
         ),
+        ("CREATE TABLE made AS SELECT * FROM TABLE(TUMBLE TABLE)", STAR),
+        (
+            "CREATE TABLE made AS SELECT s.nothing AS x FROM (SELECT id FROM orders) s",
+            "its query can't be read (OptimizeError)",
+        ),
         ("CREATE TABLE made AS DROP TABLE orders", "its query can't be followed"),
         ("CREATE TABLE made AS INSERT INTO x SELECT id FROM orders", "its query can't be followed"),
         ("CREATE TABLE made AS SELECT FROM WHERE", "its query can't be read (ParseError)"),
