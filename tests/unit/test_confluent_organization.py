@@ -299,21 +299,24 @@ def test_a_data_plane_without_an_address_is_waited_for_by_name(server):
 
 
 @pytest.mark.parametrize(
-    ("endpoint", "is_trusted"),
+    ("control_plane", "endpoint", "is_trusted"),
     [
-        ("https://confluent.box:8443/kafka", True),
-        ("https://pkc-1.eu-west-1.aws.confluent.cloud", True),
-        ("https://pkc-1.confluent.box", False),
-        ("https://127.0.0.1", False),
+        ("https://confluent.box", "https://confluent.box:8443/kafka", True),
+        ("https://confluent.box", "https://pkc-1.eu-west-1.aws.confluent.cloud", True),
+        ("https://confluent.box", "https://pkc-1.confluent.box", False),
+        ("https://confluent.box", "https://127.0.0.1", False),
+        ("https://api.confluent.cloud", "https://pkc-1.notconfluent.cloud", False),
+        ("http://127.0.0.1:8080", "http://127.0.0.2:9090", True),
+        ("http://127.0.0.1:8080", "https://pkc-1.eu-west-1.aws.confluent.cloud", False),
     ],
 )
-def test_a_control_plane_at_another_host_is_trusted_with_its_own_host(endpoint, is_trusted):
+def test_a_control_plane_is_trusted_with_its_own_host(control_plane, endpoint, is_trusted):
     class Session:
         def call(self, method, url, **given):
             return Response(200, {}, {"spec": {"http_endpoint": endpoint}})
 
-    vendor = Confluent(Session(), None, KEY, "https://confluent.box/")
-    assert vendor.cloud.url == vendor.url == "https://confluent.box"
+    vendor = Confluent(Session(), None, KEY, f"{control_plane}/")
+    assert vendor.cloud.url == vendor.url == control_plane
     if is_trusted:
         assert vendor.kafka(ENV, LKC, KEY).url == endpoint
     else:
