@@ -11,7 +11,7 @@ _RESOURCES: Final = (
     "unit/test_resources_state unit/test_resources_order unit/test_resources_patience "
     "unit/test_resources_requests unit/test_resources_ledger unit/test_resources_identity "
     "unit/test_resources_handler unit/test_core_stores unit/test_resources_sight "
-    "unit/test_resources_lifecycle"
+    "unit/test_resources_lifecycle unit/test_resources_found"
 )
 _ROTATION: Final = (
     "unit/test_rotation_steps unit/test_rotation_versions unit/test_rotation_grace "

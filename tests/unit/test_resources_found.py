@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import attrs
+import pytest
 
 from lambdas.custom_resources.state import KnownObject
 from lambdas.shared import errors
-from lambdas.shared.errors import Transient
+from lambdas.shared.errors import Refused, Transient
 from tests.support.toy_kind import Toys
 
 READY = KnownObject(object_id="thing-1", tenant="shop-1", owned=True, creates=1)
@@ -62,3 +63,68 @@ def test_an_object_that_was_missing_for_a_moment_keeps_its_id():
     toys.shop.things["thing-1"] = thing
     assert toys.invocations.is_complete(known)["Data"]["id"] == "thing-1"
     assert read_facts(toys) == READY
+
+
+def test_an_object_that_is_created_again_is_known_as_the_first_was():
+    """Nothing of the first, of its delete and of the search for it stays."""
+    toys = Toys()
+    toys.shop.creator = "FIRST"
+    toy = toys.resource()
+    toy.create()
+    assert read_facts(toys) == attrs.evolve(READY, creator="FIRST")
+    toys.shop.creator = "SECOND"
+    toys.shop.things.clear()
+    toy.update()
+    assert read_facts(toys) == attrs.evolve(READY, object_id="thing-2", creator="SECOND")
+    toy.delete()
+    assert read_facts(toys) == KnownObject(removed_own=True, creates=1)
+    toy.create()
+    assert read_facts(toys) == attrs.evolve(READY, object_id="thing-3", creator="SECOND")
+
+
+def test_a_delete_that_had_no_effect_is_forgotten_once_the_object_is_wanted_and_works():
+    toys = Toys(gone_after=10**6)
+    toy = toys.resource()
+    toy.create()
+    for principal in ("key-2", "key-1"):
+        toys.shop.principal = principal
+        assert not toys.invocations.is_complete(begin(toys, toy.event("Delete")))["IsComplete"]
+        assert read_facts(toys) == attrs.evolve(READY, deleted_by=principal)
+    toys.shop.things["thing-1"]["ready_at"] = toys.clock.now + 30
+    known = begin(toys, toy.event("Update", toy.properties))
+    assert not toys.invocations.is_complete(known)["IsComplete"]
+    assert read_facts(toys).deleted_by == "key-1"
+    toys.clock.sleep(30)
+    assert toys.invocations.is_complete(known)["IsComplete"]
+    assert read_facts(toys) == READY
+
+
+def test_an_object_that_a_person_declared_gone_is_not_looked_for_any_more():
+    toys = Toys()
+    toy = toys.resource()
+    toy.create()
+    states = toys.invocations.lifecycle().states
+    ((key, _),) = toys.invocations.documents.rows.items()
+    forgotten = attrs.evolve(READY, forgotten="2026-11-29 the shop has closed", creates=0, notes={"a": "b"})
+    states.change(key, lambda row: attrs.evolve(row, facts=forgotten))
+    toys.shop.things.clear()
+    toys.shop.tenant = "shop-2"
+    toy.update()
+    assert read_facts(toys) == attrs.evolve(READY, object_id="thing-2", tenant="shop-2")
+
+
+def test_what_was_removed_to_be_made_anew_is_nobody_s_until_it_is_made():
+    toys = Toys(gone_after=10**6)
+    toy = toys.resource()
+    toy.create()
+    changed = {"kind": "toy", "colour": "blue"}
+    known = begin(toys, toy.event("Update", toy.properties, ResourceProperties=changed))
+    assert not toys.invocations.is_complete(known)["IsComplete"]
+    assert read_facts(toys) == attrs.evolve(READY, deleted_by="key-1")
+    toys.shop.things.clear()
+    toys.kind.refuse = True
+    assert not toys.invocations.is_complete(known)["IsComplete"]
+    assert read_facts(toys) == attrs.evolve(READY, object_id=None, owned=False, deleted_by="key-1")
+    with pytest.raises(Refused):
+        toys.invocations.is_complete(known)
+    assert read_facts(toys) == attrs.evolve(READY, object_id=None, owned=False)

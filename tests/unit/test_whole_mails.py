@@ -303,6 +303,21 @@ The window is from 09 Nov 2026 00:00 Europe/Berlin to before 16 Nov 2026 00:00 E
     )
 
 
+def test_a_mail_with_a_link_to_files_whose_names_it_does_not_show():
+    """It has no list, and still one empty line."""
+    env = NotificationEnvironment()
+    env.exports[SALES.name] = attrs.evolve(SALES, recipients=("a" * 16,), link_days=14)
+    env.signer = LinkSigner(
+        KeyRing("lakeferry-dev", Secret("k" * 64)), "https://links.example.com", env.clock
+    )
+    env.run(record(published(notes=[], headline=[], files=[{"role": "data", "key": "weekly sales.csv"}])))
+    env.deliver()
+    ((body,), _) = read_mails(env)
+    assert body.endswith(f"\n\n{CLOSING}")
+    assert "weekly sales.csv" not in body
+    assert "\n\n\n" not in body
+
+
 def test_an_export_without_a_schedule_has_no_next_try_and_one_without_a_contract_no_title():
     nameless = attrs.evolve(SALES, name="not_in_project", cron="")
     env = NotificationEnvironment()
