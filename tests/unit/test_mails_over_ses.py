@@ -17,7 +17,7 @@ from botocore.exceptions import ClientError, ConnectTimeoutError, ReadTimeoutErr
 from config.exports import contracts
 from dev.docs import samples
 from lambdas.notifications import errors as notification_errors
-from lambdas.notifications.attachments import read_attachments
+from lambdas.notifications.attachments import Attachment, read_attachments
 from lambdas.notifications.ses_mailer import SesMailer
 from lambdas.notifications.undelivered import Reporter
 from lambdas.shared.errors import LakeferryError, Refused
@@ -271,10 +271,31 @@ def test_the_limit_is_that_of_all_files_together():
     assert read_attached(attaching(b"x" * (MOST - 10), b"y" * 11)) == []
 
 
-def test_a_file_that_somebody_changed_is_not_sent():
+@pytest.mark.parametrize(
+    ("content", "changed"), [(b"region,sold", b"region,SOLD"), (b"region,SOLD", b"region,sold")]
+)
+def test_a_file_that_somebody_changed_is_not_sent(content, changed):
     with pytest.raises(LakeferryError) as raised:
-        attaching(b"region,sold", changed=b"region,SOLD")
+        attaching(content, changed=changed)
     assert raised.value.kind is notification_errors.ATTACHMENT
+    assert f"s3://{BUCKET}/exports/{ATTACHED}/data/2026-W46/sales.csv" in raised.value.what
+
+
+@pytest.mark.parametrize(
+    ("name", "content_type"),
+    [
+        ("a.csv", ("text", "csv")),
+        ("a.csv.gz", ("application", "gzip")),
+        ("a.jsonl", ("application", "jsonl")),
+        ("a.parquet", ("application", "vnd.apache.parquet")),
+        ("a.csv.zst", ("application", "octet-stream")),
+        ("csv", ("application", "octet-stream")),
+    ],
+)
+def test_a_file_is_attached_with_the_type_that_its_name_ends_with(name, content_type):
+    attachment = Attachment(name, b"a person")
+    assert attachment.type == content_type
+    assert "person" not in repr(attachment)
 
 
 def test_a_mail_about_a_file_that_has_expired_has_only_the_link():
