@@ -260,10 +260,10 @@ class Notifier:
         shared, _ = self._read(self._build_key(Addressee(RECIPIENTS), news))
         return attrs.evolve(shared, sending=marker.sending) if shared.run > marker.run else marker
 
-    def _read(self, key: str) -> tuple[Marker, str]:
-        """Return a marker and its ETag, "" if there is none yet."""
+    def _read(self, key: str) -> tuple[Marker, str | None]:
+        """Return a marker and its ETag, None if there is none yet."""
         stored = self.objects.read(key)
-        return (cattrs.structure(stored.document, Marker), stored.etag) if stored else (Marker(), "")
+        return (cattrs.structure(stored.document, Marker), stored.etag) if stored else (Marker(), None)
 
     def _compose_mail(
         self,
@@ -295,12 +295,12 @@ class Notifier:
             return ()
         return read_attachments(self.objects, message.select_files(news.document), most_kb)
 
-    def _write(self, key: str, marker: Marker, over: str) -> str:
-        """Overwrite the marker with the ETag `over`.
+    def _write(self, key: str, marker: Marker, over: str | None) -> str:
+        """Overwrite the marker with the ETag `over`; for None, create it.
 
         Return the new ETag. Raises InProgress if another write was faster.
         """
-        etag = self.objects.write(key, attrs.asdict(marker), over=over or None)
+        etag = self.objects.write(key, attrs.asdict(marker), over=over)
         if etag is None:
             raise InProgress(
                 notification_errors.BUSY,

@@ -8,6 +8,7 @@ import pytest
 
 from dev.docs import samples
 from lambdas.notifications import message
+from lambdas.shared.redaction import Secret
 from tests.support.notification_environment import (
     NotificationEnvironment,
     incomplete,
@@ -49,6 +50,32 @@ def list_offered(count):
 @pytest.mark.parametrize(("count", "shown", "more"), [(6, 6, False), (7, 6, True)])
 def test_a_mail_names_six_files_and_says_where_the_others_are(count, shown, more):
     assert list_offered(count) == ([str(number) for number in range(shown)], more)
+
+
+@pytest.mark.parametrize(
+    ("role", "key", "is_shown"),
+    [
+        ("data", "exports/a-b_c=d.CSV", True),
+        ("xlsx", "exports/a.xlsx", True),
+        ("data", "exports/12345678.csv", True),
+        ("data", "exports/123456789.csv", False),
+        ("data", "exports/hunter2-and-then-some.csv", False),
+        ("data", "exports/a b.csv", False),
+        ("data", "exports/ä.csv", False),
+        ("data", "", False),
+        ("record", "exports/a.csv", False),
+        (None, "exports/a.csv", False),
+    ],
+)
+def test_a_file_is_named_if_it_is_for_readers_and_its_name_hides_nothing(role, key, is_shown):
+    secret = Secret("hunter2-and-then-some")
+    file = {"role": role, "key": key}
+    assert message.select_files({"files": [file]}) == [file] * is_shown, secret
+
+
+@pytest.mark.parametrize("document", [{}, {"files": None}, {"files": []}])
+def test_a_document_without_files_names_none(document):
+    assert message.select_files(document) == []
 
 
 @pytest.mark.parametrize(
@@ -110,6 +137,7 @@ def test_an_unknown_number_of_rows_is_none(document):
         (99_999, "100.0 kB"),
         (100_000, "0.1 MB"),
         (2_460_000_000, "2,460.0 MB"),
+        (5_000_000_000_000, "5,000,000.0 MB"),
     ],
 )
 def test_the_size_of_a_file(size, text):

@@ -219,11 +219,11 @@ ATTACHED = "weekly_sales_by_region"
 MOST = contracts.load(ATTACHED).delivery.attach_up_to_kb * 1000
 
 
-def attaching(*contents, changed=b""):
+def attaching(*contents, changed=b"", name=ATTACHED):
     """Deliver the news of a window whose files have these contents. `changed` is what one has become."""
     env = SesEnvironment(("ann@example.com",))
     (settings,) = env.exports.values()
-    env.exports = {ATTACHED: attrs.evolve(settings, name=ATTACHED)}
+    env.exports = {name: attrs.evolve(settings, name=name)}
     files = []
     for role, content in zip(("data", "xlsx"), contents, strict=False):
         key = f"exports/{ATTACHED}/data/2026-W46/sales.{role.replace('data', 'csv')}"
@@ -231,7 +231,7 @@ def attaching(*contents, changed=b""):
         digest = hashlib.sha256(content).hexdigest()
         files.append({"role": role, "key": key, "size": len(content), "sha256": digest})
     files.append({"role": "report", "key": "exports/report.html", "size": 5, "sha256": ""})
-    env.run(record(published(files=files)) | {"export": ATTACHED})
+    env.run(record(published(files=files)) | {"export": name})
     env.deliver()
     return env
 
@@ -302,6 +302,10 @@ def test_a_mail_about_a_file_that_has_expired_has_only_the_link():
     env = SesEnvironment(("ann@example.com",))
     missing = [{"role": "data", "key": "exports/gone.csv", "size": 1, "sha256": ""}]
     assert read_attachments(Objects(env.bucket, BUCKET), missing, 1) == ()
+
+
+def test_nothing_is_attached_without_a_contract():
+    assert read_attached(attaching(b"region,sold", name="not_in_project")) == []
 
 
 def test_a_contract_that_attaches_nothing_attaches_nothing():

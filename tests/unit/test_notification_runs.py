@@ -4,6 +4,9 @@ others.
 
 from __future__ import annotations
 
+import json
+
+import attrs
 import pytest
 
 from dev.docs import documents
@@ -12,6 +15,7 @@ from lambdas.notifications import outcome
 from lambdas.shared.errors import LakeferryError
 from tests.support.notification_environment import (
     ENGINEERS,
+    SALES,
     NotificationEnvironment,
     blocked,
     failed,
@@ -154,3 +158,34 @@ def test_the_listed_states_are_the_jobs():
     """The states are read from the reference page, which a test compares with the job's code."""
     result = documents._RUN["windows[].state"]
     assert {word.strip("`:;.,") for word in result.split() if word.startswith("`")} == JOB_STATES
+
+
+def test_the_log_says_which_mail_was_sent_and_which_was_not():
+    env = NotificationEnvironment()
+    env.exports[SALES.name] = attrs.evolve(SALES, recipients=("a" * 16, "b" * 16))
+    env.topics.refused.add("b" * 16)
+    run = record(incomplete())
+    run_id = run["id"]
+    env.run(run)
+    with pytest.raises(LakeferryError):
+        env.deliver()
+    lines = [json.loads(line) for line in env.log.getvalue().splitlines()]
+    subject = f"[Weekly sales] 2026-W46, run {run_id} - incomplete"
+    folder = "notices/weekly_sales/2026-W46"
+    assert lines[0] == {
+        "level": "INFO",
+        "message": "sent",
+        "marker": f"{folder}/recipient-{'a' * 16}.json",
+        "subject": subject,
+    }
+    assert lines[1].pop("reason").startswith("MAIL-NOT-SENT")
+    assert lines[1:] == [
+        {
+            "level": "ERROR",
+            "message": "not sent",
+            "marker": f"{folder}/recipient-{'b' * 16}.json",
+            "run": run_id,
+            "code": "MAIL-NOT-SENT",
+        },
+        {"level": "INFO", "message": "sent", "marker": f"{folder}/engineers.json", "subject": subject},
+    ]
