@@ -9,7 +9,7 @@ import json
 import attrs
 import pytest
 
-from dev.docs import documents
+from dev.docs import documents, samples
 from lambdas.notifications import errors as notification_errors
 from lambdas.notifications import outcome
 from lambdas.shared.errors import LakeferryError
@@ -189,3 +189,25 @@ def test_the_log_says_which_mail_was_sent_and_which_was_not():
         },
         {"level": "INFO", "message": "sent", "marker": f"{folder}/engineers.json", "subject": subject},
     ]
+
+
+def test_a_record_or_a_manifest_that_is_removed_after_it_was_listed_is_passed_over():
+    env = NotificationEnvironment()
+    env.publish(manifest_of("2026-W44"))
+    env.publish(manifest_of("2026-W45"))
+    run = record(incomplete())
+    env.run(run)
+    first = f"exports/weekly_sales/runs/{run['id'][:-1]}.json"
+    env.bucket.put(first, {})
+    gone = {first, "exports/weekly_sales/manifests/2026-W45.json"}
+    get_object = env.bucket.get_object
+    env.bucket.get_object = lambda **asked: get_object(Key="gone" if asked["Key"] in gone else asked["Key"])
+    env.deliver()
+    (body,) = env.topics.bodies()
+    assert "Weekly sales, 2026-W46: incomplete." in body
+    assert "The last file with rows is of 2026-W44:" in body
+
+
+def manifest_of(label):
+    (manifest, *_) = samples.manifests()
+    return manifest | {"window": manifest["window"] | {"label": label}}

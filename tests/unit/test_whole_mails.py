@@ -263,9 +263,10 @@ Nothing has to be done.
     )
 
 
-def test_a_mail_to_all_recipients_has_no_link_of_one_reader():
+@pytest.mark.parametrize("settings", [{"link_days": 14}, {"recipients": ("a" * 16,)}])
+def test_only_a_mail_to_one_reader_in_a_deployment_with_links_has_one(settings):
     env = NotificationEnvironment()
-    env.exports[SALES.name] = attrs.evolve(SALES, link_days=14)
+    env.exports[SALES.name] = attrs.evolve(SALES, **settings)
     env.signer = LinkSigner(
         KeyRing("lakeferry-dev", Secret("k" * 64)), "https://links.example.com", env.clock
     )
