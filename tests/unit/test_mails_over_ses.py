@@ -183,6 +183,15 @@ class _Names(HTMLParser):
         self.addresses += [value for name, value in attributes if name in {"src", "href", "background"}]
 
 
+@pytest.mark.parametrize("size", [{}, {"size": None}, {"size": 0}])
+def test_a_file_of_unknown_size_is_offered_as_empty(size):
+    file = {"role": "data", "key": "exports/weekly_sales/sales.csv", **size}
+    env = notified(published(files=[file]))
+    message = env.ses.mails[0][1]
+    assert "- sales.csv, 0.0 kB\r\n" in message.get_body(("plain",)).get_content()
+    assert "sales.csv , 0.0 kB" in read_words(read_page(message))
+
+
 def test_a_page_loads_and_runs_nothing_and_escapes_texts():
     hostile = '<script>alert(1)</script><img src="https://evil.example/x">'
     page = first_page(
