@@ -160,7 +160,7 @@ USER_AGENT: Final = "Lakeferry/0.1 (Confluent and Snowflake resources for AWS CD
 #: Idempotent methods. PATCH is one here, because bodies contain values, not increments.
 REPEATABLE: Final = frozenset({"GET", "PUT", "DELETE", "PATCH"})
 LARGEST_BODY: Final = 16 * 1024 * 1024
-_PIECE: Final = 64 * 1024
+_PIECE: Final = 65_536
 
 
 @attrs.frozen
