@@ -10,6 +10,7 @@ import attrs
 import jwt
 import pytest
 
+from dev.docs import samples
 from lambdas.links import pages
 from lambdas.links.ledger import Downloads, Ledger, Revocation
 from lambdas.links.opening import URL_SECONDS
@@ -55,6 +56,8 @@ def test_an_earlier_generation_is_found_in_the_record_of_its_run(env):
         record["windows"] = [*others, window]
 
     edit(env, FIRST_RUN, surround)
+    assert names(env) == [("0", NAME)]
+    edit(env, MANIFEST, lambda manifest: manifest["generations"].reverse())
     assert names(env) == [("0", NAME)]
 
 
@@ -105,6 +108,18 @@ def test_only_delivered_files_in_the_window_s_folder_are_shown():
     assert env.ledger.read(LINK).files == {"e.xlsx": 1}
     for number in ("2", "0001"):
         assert env.opener.download(env.sign(), number).status == 403
+
+
+@pytest.mark.parametrize(
+    ("export", "title"), [(EXPORT, "Weekly sales"), ("not_in_project", "not_in_project")]
+)
+def test_a_page_has_the_title_of_the_contract_and_else_the_name_of_the_export(export, title):
+    env = LinkEnvironment()
+    text = json.dumps(samples.manifests()[0]).replace(EXPORT, export)
+    env.publish(json.loads(text))
+    opener = attrs.evolve(env.opener, exports={export: env.opener.exports[EXPORT]})
+    page = opener.show(env.sign(attrs.evolve(LINK, export=export)))
+    assert (page.status, f"<h1>{title}, {WINDOW}</h1>" in page.body) == (200, True)
 
 
 def test_a_number_of_a_file_has_three_digits_at_most():
