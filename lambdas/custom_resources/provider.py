@@ -322,7 +322,7 @@ def _choose_targets(
     """
     wanted = Identity(request.kind, request.logical_id, compute_generation(handler, spec))
     current = request.identity
-    if request.verb != UPDATE or current is None:
+    if current is None:
         return wanted, None
     if before is None or not is_replaced(handler, before, spec):
         return current, None

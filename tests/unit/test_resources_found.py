@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import io
+import json
+
 import attrs
 import pytest
 
@@ -111,6 +114,34 @@ def test_an_object_that_a_person_declared_gone_is_not_looked_for_any_more():
     toys.shop.tenant = "shop-2"
     toy.update()
     assert read_facts(toys) == attrs.evolve(READY, object_id="thing-2", tenant="shop-2")
+
+
+@pytest.mark.parametrize(
+    ("known", "named"),
+    [
+        ({"object_id": "thing-1"}, "thing-1"),
+        ({"object_id": None, "lost_id": "thing-2"}, "thing-2"),
+        ({"object_id": "thing-1", "lost_id": "thing-2"}, "thing-1"),
+        ({"object_id": None}, "lakeferry-test-eu-west-1-toy-adb192ed"),
+    ],
+)
+def test_an_object_that_a_person_declared_gone_is_logged_by_what_is_known_of_it(known, named):
+    toys = Toys()
+    toy = toys.resource()
+    toy.create()
+    ((key, _),) = toys.invocations.documents.rows.items()
+    facts = attrs.evolve(READY, forgotten="the shop has closed", **known)
+    toys.invocations.lifecycle().states.change(key, lambda row: attrs.evolve(row, facts=facts))
+    toys.invocations.log = io.StringIO()
+    toy.delete()
+    assert json.loads(toys.invocations.log.getvalue()) == {
+        "level": "INFO",
+        "message": "forgotten, not deleted",
+        "object": named,
+        "tenant": "shop-1",
+        "reason": "the shop has closed",
+    }
+    assert toys.existing() == ["thing-1"]
 
 
 def test_what_was_removed_to_be_made_anew_is_nobody_s_until_it_is_made():

@@ -358,6 +358,7 @@ def test_the_item_of_a_deleted_object_stays_for_a_week():
         ("north", "south", "north", "south", ""),
         ("south", "north", "north", "north", "south"),
         ("north", "south", "invented", "south", ""),
+        ("north", "north", "invented", "north", ""),
     ],
 )
 def test_the_id_that_an_update_gets_and_the_replacement_that_it_discards(old, new, current, named, discarded):
@@ -370,7 +371,8 @@ def test_the_id_that_an_update_gets_and_the_replacement_that_it_discards(old, ne
 
     toy = toys.resource(shelf=new)
     given = name(current) if current != "invented" else "lake-Toy-1F2E3D"
-    answer = on_event(toy.event("Update", {"shelf": old}, PhysicalResourceId=given), 1.5, types)
+    before = {"shelf": old, "retired": "by an earlier release"}
+    answer = on_event(toy.event("Update", before, PhysicalResourceId=given), 1.5, types)
     assert answer == {
         "PhysicalResourceId": name(named),
         "StartedAt": 1.5,
