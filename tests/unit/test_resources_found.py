@@ -10,7 +10,7 @@ import pytest
 
 from lambdas.custom_resources.state import KnownObject
 from lambdas.shared import errors
-from lambdas.shared.errors import Refused, Transient
+from lambdas.shared.errors import Refused, TimedOut, Transient
 from tests.support.toy_kind import Toys
 
 READY = KnownObject(object_id="thing-1", tenant="shop-1", owned=True, creates=1)
@@ -159,3 +159,74 @@ def test_what_was_removed_to_be_made_anew_is_nobody_s_until_it_is_made():
     with pytest.raises(Refused):
         toys.invocations.is_complete(known)
     assert read_facts(toys) == attrs.evolve(READY, object_id=None, owned=False)
+
+
+def test_what_was_missing_for_a_minute_is_nobody_s_if_it_can_not_be_made_again():
+    toys = Toys()
+    toy = toys.resource()
+    toy.create()
+    toys.shop.things.clear()
+    toys.kind.refuse = True
+    with pytest.raises(Refused):
+        toy.update()
+    assert read_facts(toys) == attrs.evolve(READY, object_id=None, owned=False)
+
+
+def test_what_somebody_left_is_removed_with_the_wanted_properties_if_it_can_not_be_changed():
+    """The request that finds it is a create, so nothing says which properties it had."""
+    toys = Toys()
+    toys.resource(colour="red").create()
+    toys.invocations.documents.rows.clear()
+    assert toys.resource(colour="blue").create()["id"] == "thing-2"
+    assert toys.kind.deleted == [("thing-1", "blue", 1)]
+    assert toys.existing() == ["thing-2"]
+
+
+def test_of_two_objects_that_were_created_the_other_is_removed_once_one_works():
+    toys = Toys(ready_after=12)
+    toys.kind.quiet = True
+    toy = toys.resource()
+    known = begin(toys, toy.event("Create"))
+    toys.shop.hidden.add("thing-1")
+    lose_answer(toys, "create")
+    while toys.existing() != ["thing-1", "thing-2"]:
+        assert not toys.invocations.is_complete(known)["IsComplete"]
+        toys.clock.sleep(5)
+    toys.shop.hidden.clear()
+    assert not toys.invocations.is_complete(known)["IsComplete"]
+    assert read_facts(toys) == attrs.evolve(READY, object_id="thing-2", creates=2)
+    assert toys.kind.deleted == []
+    toys.clock.sleep(10)
+    assert toys.invocations.is_complete(known)["Data"]["id"] == "thing-2"
+    assert toys.kind.deleted == [("thing-1", "red", 1)]
+    assert read_facts(toys) == attrs.evolve(READY, object_id="thing-2")
+    assert toys.existing() == ["thing-2"]
+
+
+@pytest.mark.parametrize(
+    ("known", "is_gone"),
+    [
+        ({"attempted": True, "creator": "OWNER"}, True),
+        ({"attempted": True, "creator": "SOMEBODY"}, False),
+        ({"attempted": True, "creator": ""}, False),
+        ({"object_id": "thing-1", "creator": "OWNER"}, False),
+        ({"lost_id": "thing-1", "creator": "OWNER"}, False),
+        ({"lost_id": "thing-1", "creator": "OWNER", "deleted_by": "key-1"}, True),
+        ({"lost_id": "thing-1", "creator": "OWNER", "deleted_by": "key-2"}, False),
+    ],
+)
+def test_whose_login_knows_without_a_role_that_an_object_is_gone(known, is_gone):
+    """That of the creator, of an object whose create got no answer; and that which deleted it."""
+    toys = Toys()
+    toys.shop.creator = "OWNER"
+    toy = toys.resource()
+    toy.create()
+    ((key, _),) = toys.invocations.documents.rows.items()
+    facts = KnownObject(tenant="shop-1", **known)
+    toys.invocations.lifecycle().states.change(key, lambda row: attrs.evolve(row, facts=facts))
+    toys.shop.blind = True
+    if is_gone:
+        assert toy.delete() == toy.physical_id
+    else:
+        with pytest.raises(TimedOut, match="unseen: no role"):
+            toy.delete()
