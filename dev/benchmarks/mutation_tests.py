@@ -75,7 +75,7 @@ SELECTIONS: Final[Mapping[str, tuple[str, str]]] = {
     "glue_jobs/arguments.py": ("unit/test_arguments", "spark/test_windows_of_time"),
     "glue_jobs/columns.py": ("spark/test_schema_evolution", _JOB),
     "glue_jobs/export.py": (
-        "unit/test_which_windows unit/test_arguments unit/test_job_end",
+        "unit/test_which_windows unit/test_arguments unit/test_job_end unit/test_idle_runs",
         f"spark/test_windows_of_time spark/test_aggregates {_KILL}",
     ),
     "glue_jobs/files.py": (
@@ -101,7 +101,7 @@ SELECTIONS: Final[Mapping[str, tuple[str, str]]] = {
         f"spark/test_windows_of_time {_KILL}",
     ),
     "glue_jobs/source.py": (
-        "unit/test_pinned_table",
+        "unit/test_pinned_table unit/test_idle_runs",
         "spark/test_events spark/test_schema_evolution spark/test_changing_tables spark/test_windows_of_time "
         "spark/test_oracle",
     ),

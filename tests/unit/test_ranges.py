@@ -138,6 +138,17 @@ def test_a_file_whose_event_time_is_a_date_gives_values_of_the_windows_days(buck
     assert ranges.sample_values(bucket.s3, [file], 2, 2, week) == [date(2024, 3, 4), date(2024, 3, 10)]
 
 
+@pytest.mark.parametrize(("type_", "unit"), [(pa.date32(), 1), (_TIME, 86_400_000_000)])
+def test_dates_and_times_that_python_lacks_give_no_values(bucket, type_, unit):
+    """Python has the years 1 to 9999. A missing value is a value like any other."""
+    first, end = -719_162 * unit, 2_932_897 * unit
+    stored = pa.array([first - 1, first, None, end - 1, end], pa.int32() if unit == 1 else pa.int64())
+    times = pa.array([_MONDAY] * 5, _TIME)
+    file = _stored(bucket, 0, {"at": times, "due": stored.cast(type_)}, {"at": 2, "due": 1})
+    early, missing, late = ranges.sample_values(bucket.s3, [file], 1, 2, _WEEK)
+    assert (str(early)[:10], missing, str(late)[:10]) == ("0001-01-01", None, "9999-12-31")
+
+
 @pytest.mark.parametrize(
     ("sizes", "expected"),
     [
