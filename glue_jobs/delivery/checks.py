@@ -72,7 +72,7 @@ def explain_failures(failed: list[CheckResult], contract: Contract, stats: FileS
     """Return what the failed checks found, and what to do about it."""
     implied = list_implied_checks(contract, stats)
     explicit = [check for check in failed if check not in implied]
-    messages = [check.message.rstrip(".") for check in failed if check in implied]
+    messages = [check.message.removesuffix(".") for check in failed if check in implied]
     messages += [f"{check.message} ({check.id}: {check.found or f'{check.failed:,}'})" for check in explicit]
     ids = {check.id for check in failed if check in implied}
     empty = [column.name for column in contract.columns if f"{column.name}_not_empty" in ids]

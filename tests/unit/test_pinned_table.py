@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from datetime import UTC, datetime
 from typing import Any
 
 import attrs
+import boto3
 import pytest
 
 from config.exports.contract import Contract
 from glue_jobs import source
 from glue_jobs.errors import SourceProblem
-from glue_jobs.source import NEVER, Snapshot, pin_metadata, require_fields, require_same_fields
+from glue_jobs.source import NEVER, Snapshot, pin, pin_metadata, require_fields, require_same_fields
+from glue_jobs.store import connect
 from glue_jobs.table_fields import Field
 from tests.support import samples
 
@@ -329,3 +332,41 @@ def test_a_name_with_two_meanings_is_refused_where_it_is_read():
 def test_names_are_quoted_for_spark():
     assert source.quoted("a`b") == "`a``b`"
     assert source.quote_table("lake", "a`b", "c") == "`lake`.`a``b`.`c`"
+
+
+@pytest.fixture
+def glue(bucket):
+    """Return a client of Glue, which has a database with the bucket's name."""
+    client = boto3.client("glue")
+    client.create_database(DatabaseInput={"Name": bucket.name})
+    return client
+
+
+@pytest.mark.parametrize("pack", [bytes, gzip.compress], ids=["plain", "compressed"])
+def test_a_table_of_glue_is_read_from_its_metadata_file(bucket, glue, pack):
+    document = metadata(snapshot(1, 0))
+    bucket.write("1.metadata.json", pack(document.encode()), "application/json")
+    parameters = {"metadata_location": f"s3://{bucket.name}/{bucket.key('1.metadata.json')}"}
+    glue.create_table(DatabaseName=bucket.name, TableInput={"Name": "things", "Parameters": parameters})
+    assert pin(connect(), bucket.name, "things") == pin_metadata(document, bucket.name, "things")
+
+
+@pytest.mark.parametrize("more", [{}, {"Parameters": {}}, {"Parameters": {"metadata_location": ""}}])
+def test_a_table_that_is_none_of_iceberg_is_refused(bucket, glue, more):
+    glue.create_table(DatabaseName=bucket.name, TableInput={"Name": "things"} | more)
+    with pytest.raises(SourceProblem) as refused:
+        pin(connect(), bucket.name, "things")
+    assert refused.value.code == "EXP-NOT-ICEBERG"
+    assert refused.value.what == f"table {bucket.name}.things is not an Iceberg table"
+
+
+def test_a_table_that_glue_does_not_have_is_missing(bucket, glue):
+    with pytest.raises(SourceProblem) as missing:
+        pin(connect(), bucket.name, "things")
+    assert missing.value.code == "EXP-TABLE-MISSING"
+    assert missing.value.what == f"the Glue catalog has no table {bucket.name}.things"
+
+
+def test_when_events_were_added_is_not_asked_if_a_snapshot_says_it():
+    found = pinned(snapshot(1, 0))
+    assert source.with_appended_at(found, read=pytest.fail) is found

@@ -58,6 +58,13 @@ def test_a_number_has_the_hash_that_spark_gives_it(number, expected):
     assert ranges._murmur3(number) == expected
 
 
+@pytest.mark.parametrize("partitions", [1, 2, 7, 100])
+def test_each_partition_has_the_least_number_that_spark_puts_there(partitions):
+    placed = [(ranges._murmur3(number) % partitions, number) for number in range(2_000)]
+    least = dict(reversed(placed))
+    assert ranges._find_salts(partitions) == [least[index] for index in range(partitions)]
+
+
 _MONDAY = 1_700_000_000_000_000
 _WEEK = (1_700_000_000_000_000, 1_700_604_800_000_000)
 _TIME = pa.timestamp("us", "UTC")
