@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from datetime import UTC, datetime, timedelta
+from functools import partial
 
 import boto3
 import pytest
@@ -155,6 +156,42 @@ def test_nothing_is_written_for_a_contract_or_windows_that_cannot_be_read(bucket
         assert refused.value.code == code
         assert not refused.value.what.endswith(".")
     assert list(bucket.keys("")) == ["1.metadata.json"]
+
+
+@pytest.mark.parametrize(
+    ("thrown", "raised", "code", "is_logged"),
+    [
+        (KeyboardInterrupt, KeyboardInterrupt, "EXP-CANCELLED", False),
+        (SystemExit, SystemExit, "EXP-CANCELLED", False),
+        (KeyError, Inconsistent, "EXP-UNEXPECTED", True),
+        (MemoryError, ExportError, "EXP-UNEXPECTED", True),
+        (
+            partial(SourceProblem, "EXP-TABLE-MISSING", "it is gone"),
+            SourceProblem,
+            "EXP-TABLE-MISSING",
+            False,
+        ),
+    ],
+)
+def test_what_ends_a_run_is_in_its_record_and_in_the_log_if_nobody_expects_it(
+    bucket, arguments, caplog, thrown, raised, code, is_logged
+):
+    times = iter([T0, None, T0 + HOUR])
+
+    def tick() -> datetime:
+        now = next(times)
+        if now is None:
+            raise thrown()
+        return now
+
+    with pytest.raises(raised) as ended:
+        export.run(arguments(), spark=object(), clock=tick)
+    assert ended.value.__cause__ is None
+    (name,) = bucket.keys("things/runs/")
+    stored, _ = bucket.read_json(name)
+    assert (stored["state"], stored["ended_at"]) == ("failed", (T0 + HOUR).isoformat())
+    assert stored["reason"].startswith(f"{code}  ")
+    assert bool(caplog.records) == is_logged
 
 
 # --- what the record says about windows that failed

@@ -71,13 +71,15 @@ _TIME = pa.timestamp("us", "UTC")
 
 
 def _stored(bucket, number: int, columns: dict[str, pa.Array], field_ids: dict[str, int]) -> DataFile:
-    """Write a Parquet file with Iceberg's ids of its fields."""
+    """Write a Parquet file with Iceberg's ids of its fields. Without rows, it has no row group."""
     fields = [
         pa.field(name, a.type, metadata={"PARQUET:field_id": str(field_ids[name])})
         for name, a in columns.items()
     ]
     buffer = io.BytesIO()
-    pq.write_table(pa.table(list(columns.values()), schema=pa.schema(fields)), buffer)
+    with pq.ParquetWriter(buffer, pa.schema(fields)) as writer:
+        if len(columns["at"]):
+            writer.write_table(pa.table(list(columns.values()), schema=pa.schema(fields)))
     content = buffer.getvalue()
     key = f"{number:03}.parquet"
     bucket.write(key, content, "application/octet-stream")
@@ -131,6 +133,7 @@ def test_a_file_gives_values_as_far_as_it_has_them(bucket):
     ]  # no times at all
     raw = pa.array([b"a", b"b\xff", b"c", b"d", b"e"]).view(pa.string())
     assert sampled(_stored(bucket, 3, {"at": times, "n": raw}, ids)) == ["b\ufffd", "c"]
+    assert sampled(_stored(bucket, 4, {"at": times[:0], "n": numbers[:0]}, ids)) == []
     bucket.write("4.orc", b"ORC, or so", "application/octet-stream")
     assert sampled(attrs.evolve(whole, location=f"s3://{bucket.name}/{bucket.key('4.orc')}", size=10)) == []
     assert sampled(attrs.evolve(whole, location=f"s3://{bucket.name}/gone")) == []

@@ -137,13 +137,14 @@ def test_charts_add_up_exactly_and_in_plain_notation():
     assert rows == {"0.00000001": Decimal(100), "0.00000000": Decimal(1), None: Decimal(1)}
 
 
-def test_first_rows_are_as_in_the_file():
+@pytest.mark.parametrize("at_once", [1 << 20, 200])
+def test_first_rows_are_as_in_the_file(at_once):
     of = contract(("d", "decimal(38,10)"), ("n", "integer"), ("t", "text"), ("y", "date"), ("f", "boolean"))
     body = (
         '0.0000000001,-7,\'=1,2026-01-05,true\r\n0.0000000000,NULL,"NULL",NULL,false\r\n'
         + "1.0000000000,1,x,NULL,NULL\r\n" * 30
     )
-    rows = inspected(of, body.encode()).first_rows
+    rows = inspected(of, body.encode(), at_once=at_once).first_rows
     assert rows[:2] == [
         ["0.0000000001", "-7", "'=1", "2026-01-05", "true"],
         ["0.0000000000", None, "NULL", None, "false"],
