@@ -75,7 +75,8 @@ SELECTIONS: Final[Mapping[str, tuple[str, str]]] = {
     "glue_jobs/arguments.py": ("unit/test_arguments", "spark/test_windows_of_time"),
     "glue_jobs/columns.py": ("spark/test_schema_evolution", _JOB),
     "glue_jobs/export.py": (
-        "unit/test_which_windows unit/test_arguments unit/test_job_end unit/test_idle_runs",
+        "unit/test_which_windows unit/test_arguments unit/test_job_end unit/test_idle_runs "
+        "unit/test_windows_in_turn",
         f"spark/test_windows_of_time spark/test_aggregates {_KILL}",
     ),
     "glue_jobs/files.py": (

@@ -118,15 +118,18 @@ def test_the_first_day_of_the_arguments_replaces_that_of_the_contract(arguments)
     assert refused.value.code == "EXP-WINDOWS"
 
 
-def test_a_run_cleans_up_after_one_that_died(bucket, arguments):
+def test_a_run_cleans_up_after_those_that_died(bucket, arguments):
+    """Clocks differ, so one of them may seem to have begun later."""
     settle(bucket, "skipped", *CLOSED)
-    dead = RunRecord("dead", "things", T0, T0 - 5 * HOUR, T0 - 4 * HOUR, host="elsewhere")
-    dead.save(bucket)
-    bucket.write("things/data/2026-11-02/dead/a.csv", b"a", "text/csv")
+    dead = ["20261103T060000Z-00000000", "20261105T060000Z-00000000"]
+    for run_id in dead:
+        RunRecord(run_id, "things", T0, T0 - 5 * HOUR, T0 - 4 * HOUR, host="elsewhere").save(bucket)
+        bucket.write(f"things/data/2026-11-02/{run_id}/a.csv", b"a", "text/csv")
     own = idle(arguments())
     assert list(bucket.keys("things/data/")) == []
-    stored, _ = bucket.read_json(dead.key)
-    assert (stored["state"], stored["ended_at"]) == ("failed", T0.isoformat())
+    for run_id in dead:
+        stored, _ = bucket.read_json(run_key("things", run_id))
+        assert (stored["state"], stored["ended_at"]) == ("failed", T0.isoformat())
     assert bucket.read_json(own.key)[0]["state"] == "done"
 
 
@@ -213,7 +216,7 @@ def test_a_run_ends_with_the_highest_code_of_its_windows(codes, expected):
     ("error", "state", "exit_code", "stops"),
     [
         (DataProblem("EXP-CAST", "a text is no number"), "failed", 1, False),
-        (Blocked("EXP-CHECKS", "a check failed", "Correct it"), "blocked", 7, False),
+        (Blocked("EXP-CHECK-BLOCKED", "a check failed", "Correct it"), "blocked", 7, False),
         (Inconsistent("EXP-COUNTS", "two counts differ"), "failed", 1, False),
         (StorageProblem("EXP-AWS-FAILED", "S3 failed"), "failed", 1, False),
         (StorageProblem("EXP-AWS-UNREACHABLE", "S3 is gone"), "failed", 1, False),
@@ -245,7 +248,7 @@ BLOCKED = {
     "window": "b",
     "state": "blocked",
     "exit_code": 7,
-    "code": "EXP-CHECKS",
+    "code": "EXP-CHECK-BLOCKED",
     "reason": "A check failed",
     "remedy": "Correct it",
 }
@@ -257,9 +260,14 @@ FAILED = BLOCKED | {"window": "c", "state": "failed", "code": "EXP-CAST", "exit_
     [
         ([], None, "done", None),
         ([DONE, {**DONE, "exit_code": 0}], None, "done", None),
-        ([DONE, BLOCKED, FAILED], None, "blocked", "EXP-CHECKS  A check failed. Correct it"),
+        ([DONE, BLOCKED, FAILED], None, "blocked", "EXP-CHECK-BLOCKED  A check failed. Correct it"),
         ([FAILED, BLOCKED], None, "failed", "EXP-CAST  A check failed. Correct it"),
-        ([BLOCKED], ExportError("EXP-X", "It ended", "Run again"), "failed", "EXP-X  It ended. Run again"),
+        (
+            [BLOCKED],
+            ExportError("EXP-TIME-LIMIT", "It ended", "Run again"),
+            "failed",
+            "EXP-TIME-LIMIT  It ended. Run again",
+        ),
     ],
 )
 def test_the_end_of_a_run_is_that_of_its_first_window_that_failed(bucket, windows, error, state, reason):

@@ -142,12 +142,12 @@ def test_a_snapshot_is_read_with_its_own_schema():
 
 def test_after_a_rollback_the_snapshot_is_current_since_then():
     log = [
-        {"snapshot-id": 1, "timestamp-ms": BASE},
-        {"snapshot-id": 2, "timestamp-ms": BASE + 3_600_000},
-        {"snapshot-id": 1, "timestamp-ms": BASE + 7_200_000},
+        {"snapshot-id": id_, "timestamp-ms": BASE + hours * 3_600_000}
+        for hours, id_ in enumerate([1, 2, 1, 2, 1])
     ]
-    found = pinned(snapshot(2, 1, parent=1), snapshot(1, 0), snapshot_log=log)
-    assert (found.committed_at, found.current_since) == (add_hours(0), add_hours(2))
+    for entries, since in ((5, 4), (4, 2), (3, 2), (1, 0), (0, 0)):
+        found = pinned(snapshot(2, 1, parent=1), snapshot(1, 0), snapshot_log=log[:entries])
+        assert (found.committed_at, found.current_since) == (add_hours(0), add_hours(since))
     assert pinned(snapshot(1, 0), snapshot_log=log[1:2]).current_since == add_hours(0)
 
 

@@ -72,6 +72,16 @@ def test_a_part_of_an_object_is_from_its_first_byte_to_its_last(bucket, start, e
     assert body(bucket, start=start, end=end).read(1 << 20) == expected
 
 
+def test_only_a_part_is_asked_for_as_a_range(bucket):
+    asked = []
+    bucket.s3.meta.events.register(
+        "before-call.s3.GetObject", lambda params, **_: asked.append(params["headers"].get("Range"))
+    )
+    body(bucket)
+    body(bucket, start=3, end=7)
+    assert asked == [None, "bytes=3-7"]
+
+
 @pytest.mark.parametrize(
     ("span", "expected"),
     [({}, CONTENT), ({"start": 100, "end": 9_999}, CONTENT[100:10_000])],
