@@ -46,16 +46,16 @@ class Arguments:
     accept_fewer_events: bool
     region: str
     probe: bool
-    prepare_table: bool = False
-    accept_window_change: bool = False
-    partitions: int = 0
-    complete_until: datetime | None = None
-    tableflow_secret: str = ""
-    catalog_uri: str = ""
-    proxy: str = ""
-    windows: str = ""
-    only: str = ""
-    job_run_id: str | None = None
+    prepare_table: bool
+    accept_window_change: bool
+    partitions: int
+    complete_until: datetime | None
+    tableflow_secret: str
+    catalog_uri: str
+    proxy: str
+    windows: str
+    only: str
+    job_run_id: str | None
 
 
 def parse(argv: Sequence[str], *, now: datetime) -> Arguments:

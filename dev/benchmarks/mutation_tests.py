@@ -138,7 +138,8 @@ SELECTIONS: Final[Mapping[str, tuple[str, str]]] = {
         f"spark/test_windows_of_time {_KILL}",
     ),
     "glue_jobs/delivery/verify.py": (
-        "unit/test_file_stats unit/test_verify unit/test_unique_key unit/test_counts unit/test_formats",
+        "unit/test_file_stats unit/test_file_checks unit/test_verify unit/test_unique_key unit/test_counts "
+        "unit/test_formats",
         "spark/test_windows_of_time",
     ),
     "glue_jobs/delivery/report/values.py": (_REPORT, ""),

@@ -108,6 +108,10 @@ def test_a_file_that_was_read_back_is_known_in_full(compressed, is_sorted, body)
     )
 
 
+def test_nothing_is_known_before_a_file_is_read():
+    assert not any(attrs.asdict(FileStats()).values())
+
+
 def test_what_a_workbook_cannot_hold_matters_only_if_there_is_one():
     assert verified(contract(also=("parquet", "jsonl"))).inexact == set()
 

@@ -10,7 +10,13 @@ import pytest
 
 from glue_jobs import runs
 from glue_jobs.delivery import cleanup
-from glue_jobs.delivery.publish import Leftovers, Listing, WindowLocation, require_no_newer_contract
+from glue_jobs.delivery.publish import (
+    Leftovers,
+    Listing,
+    Publication,
+    WindowLocation,
+    require_no_newer_contract,
+)
 from glue_jobs.errors import BadInput
 from glue_jobs.store import Bucket
 
@@ -176,3 +182,12 @@ def test_a_run_discards_its_files_unless_a_generation_has_them(bucket):
     found = Listing.read(bucket, "things")
     assert found.leftovers("2026-W46") == {}
     assert [key for key, _ in found.uploads] == UPLOADS[1:]
+
+
+def test_nothing_of_a_publication_is_visible_before_it_is_written(bucket):
+    run = runs.RunRecord("r", "things", T0, T0, T0 + HOUR)
+    begun = WindowLocation(bucket, "things", "2026-W46"), run, lambda: T0
+    assert Publication(*begun).may_be_visible is False
+    for known in ({"may_be_visible": True}, {"replaced": "etag"}):
+        with pytest.raises(TypeError):
+            Publication(*begun, **known)
