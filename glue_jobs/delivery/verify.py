@@ -123,7 +123,7 @@ def _take(table: pa.Table, contract: Contract, stats: FileStats) -> None:
     for index, chart in enumerate(contract.report.chart):
         rows = _filter_unit(table, chart, contract)
         stats.cut_series[index] |= _add_series(stats.series[index], rows, chart.x, chart.y)
-    for row in table.slice(0, max(0, _FIRST_ROWS - len(stats.first_rows))).to_pylist():
+    for row in table.slice(0, _FIRST_ROWS - len(stats.first_rows)).to_pylist():
         stats.first_rows.append([None if value is None else plain(value) for value in row.values()])
 
 

@@ -206,7 +206,11 @@ def test_only_columns_that_are_named_are_hashed_each_with_its_kind():
     assert FORM.hashers() == {}
 
 
-@pytest.mark.parametrize("data", [b"", b"rows\r\n"])
+#: Each level of compression gives another size.
+SQUARES = b",".join(b"%d" % number**2 for number in range(3_000))
+
+
+@pytest.mark.parametrize("data", [b"", b"rows\r\n", SQUARES], ids=["empty", "short", "long"])
 def test_a_piece_is_compressed_by_itself_unless_it_is_empty(data):
     assert FORM.packed(data) == data
     packed = PACKED.packed(data)

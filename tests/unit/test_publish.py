@@ -312,6 +312,28 @@ def test_a_manifest_of_another_run_rules_out_the_runs_own(location):
     assert (outcome.state, publication.may_be_visible) == (SUPERSEDED, False)
 
 
+def test_the_manifest_that_a_run_wanted_to_replace_rules_out_nothing(lake_aws, location):
+    """The answer to a first write is lost, and S3 refuses its repetition. Both may still be on their way while
+    the earlier manifest is there.
+    """
+    attempt(location, fence("before"), "x")
+    s3 = connect_s3(location.bucket.s3.meta.region_name)
+    patient = attrs.evolve(location, bucket=attrs.evolve(location.bucket, s3=s3))
+    times = iter([T0, T0 + HOUR])
+    publication = attrs.evolve(begin(patient, fence("mine", 1)), clock=lambda: next(times))
+    conflict = {"fault": "error", "status": 409, "code": "ConditionalRequestConflict", "shape": "s3"}
+    write = {"method": "PUT", "path": "*/manifests/*"}
+    faults = FaultClient(lake_aws.url)
+    faults.rule({"fault": "reset", "times": 1} | write, conflict | {"nth": 2} | write)
+    try:
+        with pytest.raises(ExportError) as late:
+            publication.publish(draft("y", fence("mine", 1)))
+    finally:
+        faults.clear()
+    assert (late.value.code, publication.may_be_visible) == ("EXP-TIME-LIMIT", True)
+    assert location.current()[0]["run_id"] == "before"
+
+
 def test_writers_that_s3_refuses_wait_longer_each_time(lake_aws, location):
     faults = FaultClient(lake_aws.url)
     pauses = []

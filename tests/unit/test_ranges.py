@@ -70,7 +70,13 @@ _WEEK = (1_700_000_000_000_000, 1_700_604_800_000_000)
 _TIME = pa.timestamp("us", "UTC")
 
 
-def _stored(bucket, number: int, columns: dict[str, pa.Array], field_ids: dict[str, int]) -> DataFile:
+def _stored(
+    bucket,
+    number: int,
+    columns: dict[str, pa.Array],
+    field_ids: dict[str, int],
+    group_size: int | None = None,
+) -> DataFile:
     """Write a Parquet file with Iceberg's ids of its fields. Without rows, it has no row group."""
     fields = [
         pa.field(name, a.type, metadata={"PARQUET:field_id": str(field_ids[name])})
@@ -79,7 +85,8 @@ def _stored(bucket, number: int, columns: dict[str, pa.Array], field_ids: dict[s
     buffer = io.BytesIO()
     with pq.ParquetWriter(buffer, pa.schema(fields)) as writer:
         if len(columns["at"]):
-            writer.write_table(pa.table(list(columns.values()), schema=pa.schema(fields)))
+            table = pa.table(list(columns.values()), schema=pa.schema(fields))
+            writer.write_table(table, row_group_size=group_size)
     content = buffer.getvalue()
     key = f"{number:03}.parquet"
     bucket.write(key, content, "application/octet-stream")
@@ -146,6 +153,43 @@ def test_a_file_whose_event_time_is_a_date_gives_values_of_the_windows_days(buck
     week = (19_786, 19_793)
     assert ranges.sample_values(bucket.s3, [file], 1, 2, week) == [2, 4]
     assert ranges.sample_values(bucket.s3, [file], 2, 2, week) == [date(2024, 3, 4), date(2024, 3, 10)]
+
+
+@pytest.mark.parametrize(
+    ("rows", "step", "amount"),
+    [(1, 1, 1), (7_999, 1, 7_999), (8_000, 2, 4_000), (15_999, 2, 8_000), (16_000, 3, 5_334)],
+)
+def test_at_most_eight_thousand_values_are_of_one_file(bucket, rows, step, amount):
+    columns = {"at": pa.array([_MONDAY] * rows, _TIME), "n": pa.array(range(rows))}
+    file = _stored(bucket, 0, columns, {"at": 2, "n": 1})
+    sample = ranges.sample_values(bucket.s3, [file], 1, 2, _WEEK)
+    assert sample == list(range(0, rows, step))
+    assert len(sample) == amount
+
+
+@pytest.mark.parametrize(("groups", "middle"), [(1, 0), (2, 1), (4, 2), (5, 2)])
+def test_of_a_large_file_the_group_of_rows_in_the_middle_is_read(bucket, groups, middle):
+    columns = {"at": pa.array([_MONDAY] * groups, _TIME), "n": pa.array(range(groups))}
+    file = _stored(bucket, 0, columns, {"at": 2, "n": 1}, group_size=1)
+    assert ranges.sample_values(bucket.s3, [file], 1, 2, _WEEK) == [middle]
+
+
+def test_files_that_only_spark_may_read_give_no_values():
+    assert (
+        ranges.sample_values(None, [DataFile("s3://lake/a", 1, 1, (0, 1), (0, 1), False)], 1, 2, _WEEK) == []
+    )
+
+
+def test_an_object_is_read_like_a_file(bucket):
+    bucket.write("abc", b"0123456789", "text/plain")
+    location = f"s3a://{bucket.name}/{bucket.key('abc')}"
+    file = ranges._Ranges(bucket.s3, DataFile(location, 10, 1, (None, None), (None, None), has_nulls=False))
+    assert (file.readable(), file.seekable(), file.tell()) == (True, True, 0)
+    assert (file.read(3), file.tell()) == (b"012", 3)
+    assert (file.seek(2, io.SEEK_CUR), file.read(1), file.tell()) == (5, b"5", 6)
+    assert (file.seek(-2, io.SEEK_END), file.read(5), file.tell()) == (8, b"89", 10)
+    assert (file.seek(12), file.read(1)) == (12, b"")
+    assert (file.seek(1), file.read()) == (1, b"123456789")
 
 
 @pytest.mark.parametrize(("type_", "unit"), [(pa.date32(), 1), (_TIME, 86_400_000_000)])
