@@ -247,6 +247,7 @@ def test_a_share_is_of_the_distance_between_the_bounds():
             False,
         ),
         ("text", ["b", "", "a10", "a9"], ["“”", "a10", "a9", "b"], None, False),
+        ("text", ["9", "1e3", "10", "007"], ["007", "10", "1e3", "9"], None, False),
         ("boolean", ["true", "false"], ["false", "true"], None, False),
     ],
 )

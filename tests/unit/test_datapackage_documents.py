@@ -277,3 +277,11 @@ def test_a_text_is_required_only_if_none_looks_like_a_missing_value(more, null_t
     made = attrs.evolve(samples.delivered(plain, []), contract=contract)
     (field,) = build_data_package(made)["resources"][0]["schema"]["fields"]
     assert field.get("constraints", {}).get("required", False) == required
+
+
+@pytest.mark.parametrize("type_", ["integer", "decimal(5,2)", "date", "timestamp", "boolean"])
+def test_a_value_of_another_type_is_required_unless_it_may_be_missing(type_):
+    contract = samples.things(("id", type_), ("more", type_, "nullable = true"))
+    made = samples.delivered(contract, [])
+    fields = build_data_package(made)["resources"][0]["schema"]["fields"]
+    assert [field.get("constraints") for field in fields] == [{"required": True}, None]

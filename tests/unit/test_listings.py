@@ -168,6 +168,33 @@ def test_the_publication_of_another_run_proves_nothing_about_the_end_of_a_run(bu
     assert cleanup.clean_window(location, published("own"), left, "own", T0) == ["dead"]
 
 
+@pytest.mark.parametrize("state", ["running", "failed"])
+def test_files_that_a_generation_has_stay_although_their_run_died(bucket, state):
+    """It published the window and could not say so."""
+    location = WindowLocation(bucket, "things", "2026-W46")
+    for run_id in ("dead", "own"):
+        bucket.write(f"{location.run_folder(run_id)}a.csv", b"a", "text/csv")
+    ended_at = None if state == "running" else T0 - 2 * HOUR
+    record(
+        bucket,
+        "dead",
+        state=state,
+        ended_at=ended_at,
+        expires_at=T0 - HOUR,
+        working_on=location.window,
+        started_at=T0 - 3 * HOUR,
+    )
+    earlier = runs.load_recent(bucket, "things", ["dead"])
+    manifest = {"run_id": "dead", "generations": [{"run_id": "dead"}]}
+    bucket.write(location.manifest_key, json.dumps(manifest).encode(), "application/json")
+    cleanup.clean_up_dead_runs(Listing.read(bucket, "things"), "own", earlier, T0)
+    assert Listing.read(bucket, "things").leftovers(location.window).keys() == {"dead", "own"}
+    bucket.delete([location.manifest_key])
+    cleanup.clean_up_dead_runs(Listing.read(bucket, "things"), "own", earlier, T0 + HOUR)
+    assert Listing.read(bucket, "things").leftovers(location.window).keys() == {"own"}
+    assert bucket.read_json("things/runs/dead.json")[0]["state"] == "failed"
+
+
 def test_a_run_discards_its_files_unless_a_generation_has_them(bucket):
     listing(bucket)
     location = WindowLocation(bucket, "things", "2026-W46")

@@ -158,6 +158,8 @@ def test_events_that_may_decrease_or_were_withheld_are_not_compared():
     current = published()
     withheld = current | {"rows": current["rows"] | {"events": None}}
     assert losses.find_loss(withheld, fewer) is None
+    of_table = change_contract(window={"filter_stage": "after_deduplication"})
+    assert losses.find_loss(published(attrs.evolve(RESULT, contract=of_table.contract)), of_table) is None
 
 
 def test_offsets_of_another_deduplication_key_are_not_compared_but_events_are():

@@ -319,6 +319,20 @@ def test_a_field_inside_of_what_an_expression_reads_was_replaced():
         require_same_fields(["address"], WORDS, found)
 
 
+def test_of_fields_inside_of_each_other_that_were_replaced_the_outer_one_is_to_be_listed():
+    record = {"type": "struct", "fields": [column(8, "zip")]}
+    before = {"type": "struct", "fields": [column(6, "zip")]}
+    found = table(column(1, "word"), AT, column(7, "address", record), former=(column(3, "address", before),))
+    again = (
+        "address was dropped and added again, so older events would read as null "
+        "(list address in source.replaced_fields if that is intended)"
+    )
+    for paths in (["address.zip"], ["address", "address.zip"]):
+        with pytest.raises(SourceProblem) as refused:
+            require_same_fields(paths, WORDS, found)
+        assert refused.value.what == f"table lake.things no longer has what the contract reads: {again}"
+
+
 def test_a_name_with_two_meanings_is_refused_where_it_is_read():
     found = table(column(1, "word"), AT, column(3, "n", "long"), column(4, "kafka_offset"))
     require_fields(WORDS, found)

@@ -171,6 +171,19 @@ def test_uploads_are_listed_below_a_folder_until_they_are_aborted(bucket):
     assert list(bucket.uploads("data/")) == [("data/b", ids["data/b"])]
 
 
+def test_a_write_that_depends_on_what_is_there_is_refused_otherwise(bucket):
+    bucket.write_if("a", b"1", "text/plain", etag=None)
+    content, etag = bucket.read("a")
+    bucket.write_if("a", b"2", "text/css", etag=etag)
+    assert (content, bucket.read("a")[0]) == (b"1", b"2")
+    assert bucket.s3.head_object(Bucket=bucket.name, Key=bucket.key("a"))["ContentType"] == "text/css"
+    for name, expected in (("a", None), ("a", etag), ("gone", etag)):
+        with pytest.raises(Conflict) as refused:
+            bucket.write_if(name, b"3", "text/plain", etag=expected)
+        assert refused.value.is_repeated is False
+    assert (bucket.read("a")[0], bucket.read("gone")) == (b"2", None)
+
+
 def test_nothing_to_delete_needs_no_request(bucket, faults):
     faults.rule({"fault": "error", "status": 403, "code": "AccessDenied", "method": "POST", "path": "*"})
     bucket.delete([])

@@ -85,7 +85,7 @@ class _Series:
 
     @property
     def is_ordered(self) -> bool:
-        return self.axis.position is not None or self.chart.kind == "line"
+        return self.axis.position is not None
 
     @property
     def is_drawn_as_bars(self) -> bool:
