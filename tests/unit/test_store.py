@@ -72,27 +72,41 @@ def test_a_part_of_an_object_is_from_its_first_byte_to_its_last(bucket, start, e
     assert body(bucket, start=start, end=end).read(1 << 20) == expected
 
 
-def test_only_a_part_is_asked_for_as_a_range(bucket):
-    asked = []
+def ranges_of(bucket: Bucket) -> list[str | None]:
+    """Return a list that gets the range of each object that is asked for from now on."""
+    asked: list[str | None] = []
     bucket.s3.meta.events.register(
         "before-call.s3.GetObject", lambda params, **_: asked.append(params["headers"].get("Range"))
     )
+    return asked
+
+
+def test_only_a_part_is_asked_for_as_a_range(bucket):
+    asked = ranges_of(bucket)
     body(bucket)
     body(bucket, start=3, end=7)
     assert asked == [None, "bytes=3-7"]
 
 
 @pytest.mark.parametrize(
-    ("span", "expected"),
-    [({}, CONTENT), ({"start": 100, "end": 9_999}, CONTENT[100:10_000])],
+    ("span", "expected", "ranges"),
+    [
+        ({}, CONTENT, [None, "bytes=1000-", "bytes=2000-"]),
+        (
+            {"start": 100, "end": 9_999},
+            CONTENT[100:10_000],
+            ["bytes=100-9999", "bytes=1100-9999", "bytes=2100-9999"],
+        ),
+    ],
     ids=["all", "a part"],
 )
-def test_reading_goes_on_where_the_connection_broke(bucket, faults, span, expected):
+def test_reading_goes_on_where_the_connection_broke(bucket, faults, span, expected, ranges):
     pauses: list[float] = []
+    asked = ranges_of(bucket)
     faults.rule({"fault": "truncate", "method": "GET", "path": "*/file", "after_bytes": 1_000, "times": 2})
     found = body(bucket, pauses.append, **span)
     assert found.read() == expected
-    assert pauses == [0.5, 0.5]
+    assert (pauses, asked) == ([0.5, 0.5], ranges)
 
 
 def test_reading_gives_up_after_the_last_pause(bucket, faults):
