@@ -62,7 +62,7 @@ def test_required_arguments_only():
 
 def test_all_arguments():
     more = {
-        "prefix": "/team/sales/",
+        "prefix": "//team/salex/",
         "warehouse": "s3://lake/own",
         "aggregates-database": "sums",
         "pseudonym-secret": "arn:aws:secretsmanager:eu-central-1:1:secret:x",
@@ -91,7 +91,7 @@ def test_all_arguments():
         as_of=datetime(2026, 11, 16, 6, tzinfo=UTC),
         database="lkc-1",
         bucket="exports-1",
-        prefix="team/sales",
+        prefix="team/salex",
         warehouse="s3://lake/own",
         aggregates_database="sums",
         pseudonym_secret=more["pseudonym-secret"],

@@ -269,6 +269,7 @@ def test_an_axis_orders_and_shows_the_labels_of_its_type(type_, labels, shown, s
         ("date", ["2026-11-09", "+10000-01-01"]),
         ("timestamp", ["2026-11-09T13:05:00+00:00", "+10000-01-01T00:00:00+00:00"]),
         ("decimal(9,2)", ["1.00", "many"]),
+        ("decimal(9,2)", ["1.00", "inf"]),
         ("integer", ["1", "many"]),
     ],
 )

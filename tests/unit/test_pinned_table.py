@@ -356,7 +356,9 @@ def glue(bucket):
     return client
 
 
-@pytest.mark.parametrize("pack", [bytes, gzip.compress], ids=["plain", "compressed"])
+@pytest.mark.parametrize(
+    "pack", [bytes, b"\n".__add__, gzip.compress], ids=["plain", "a new line", "compressed"]
+)
 def test_a_table_of_glue_is_read_from_its_metadata_file(bucket, glue, pack):
     document = metadata(snapshot(1, 0))
     bucket.write("1.metadata.json", pack(document.encode()), "application/json")

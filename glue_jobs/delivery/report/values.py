@@ -169,7 +169,7 @@ def column_type(column: Column) -> str:
         column.type, column.type
     )
     if column.type.startswith("decimal"):
-        kind = f"number, {count(int(column.type.rstrip(')').partition(',')[2]), 'decimal place')}"
+        kind = f"number, {count(int(column.type.removesuffix(')').partition(',')[2]), 'decimal place')}"
     return f"{kind}; sums have no meaning" if column.adds_up is False else kind
 
 

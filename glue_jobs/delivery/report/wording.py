@@ -55,7 +55,7 @@ def number(value: Decimal | int) -> str:
     whole, point, fraction = f"{rounded:,f}".partition(".")
     fraction = fraction.rstrip("0").ljust(min(2, len(fraction)), "0")
     text = f"{whole}{point}{fraction}"
-    return text.lstrip("-") if not exact else text.replace("-", MINUS)
+    return text.removeprefix("-") if not exact else text.replace("-", MINUS)
 
 
 def short(value: Decimal | int) -> str:
