@@ -279,9 +279,21 @@ def test_a_text_is_required_only_if_none_looks_like_a_missing_value(more, null_t
     assert field.get("constraints", {}).get("required", False) == required
 
 
-@pytest.mark.parametrize("type_", ["integer", "decimal(5,2)", "date", "timestamp", "boolean"])
-def test_a_value_of_another_type_is_required_unless_it_may_be_missing(type_):
+OF_TYPES = {
+    "integer": {"type": "integer", "bareNumber": True},
+    "decimal(5,2)": {"type": "number", "decimalChar": ".", "bareNumber": True},
+    "date": {"type": "date", "format": "%Y-%m-%d"},
+    "timestamp": {"type": "datetime", "format": "%Y-%m-%dT%H:%M:%S.%fZ"},
+    "boolean": {"type": "boolean", "trueValues": ["true"], "falseValues": ["false"]},
+}
+
+
+@pytest.mark.parametrize("type_", OF_TYPES)
+def test_a_value_of_another_type_is_described_and_required_unless_it_may_be_missing(type_):
     contract = samples.things(("id", type_), ("more", type_, "nullable = true"))
     made = samples.delivered(contract, [])
     fields = build_data_package(made)["resources"][0]["schema"]["fields"]
     assert [field.get("constraints") for field in fields] == [{"required": True}, None]
+    about = {"name", "title", "description", "constraints", "source", "storage", "nullable", "adds_up"}
+    for field in fields:
+        assert {name: value for name, value in field.items() if name not in about} == OF_TYPES[type_]

@@ -11,6 +11,10 @@ import pytest
 from glue_jobs import runs
 from glue_jobs.delivery import cleanup
 from glue_jobs.delivery.publish import (
+    PUBLISHED,
+    SKIPPED,
+    SUPERSEDED,
+    UNCHANGED,
     Leftovers,
     Listing,
     Publication,
@@ -209,6 +213,11 @@ def test_a_run_discards_its_files_unless_a_generation_has_them(bucket):
     found = Listing.read(bucket, "things")
     assert found.leftovers("2026-W46") == {}
     assert [key for key, _ in found.uploads] == UPLOADS[1:]
+
+
+def test_what_became_of_a_window_is_a_word_that_records_keep():
+    words = (PUBLISHED, UNCHANGED, SUPERSEDED, SKIPPED)
+    assert words == ("published", "unchanged", "superseded", "skipped")
 
 
 def test_nothing_of_a_publication_is_visible_before_it_is_written(bucket):

@@ -166,13 +166,21 @@ def test_an_upload_is_completed_once_and_again(bucket):
     assert content == b"x" * LEAST_PART + b"y"
 
 
-def test_the_parts_of_a_partition_follow_the_drivers(bucket):
+@pytest.mark.parametrize(
+    ("size", "parts"),
+    [
+        ((21 << 20) - 1, [(14, (16 << 20) - 1)]),
+        (21 << 20, [(14, 11 << 20), (15, LEAST_PART)]),
+    ],
+)
+def test_the_parts_of_a_partition_follow_the_drivers(bucket, size, parts):
+    """A part is uploaded as soon as there are 16 MiB, and enough for the last one."""
     target = attrs.evolve(begin(bucket.s3, bucket.name, "file.csv", "text/csv", 1), stride=4)
     with ThreadPoolExecutor(1) as pool:
         sink = PartitionSink(target, 3, pool)
-        sink.add(b"x" * (21 << 20))
+        sink.add(b"x" * size)
         head = sink.close()
-    assert [(part.number, part.size) for part in sink.parts] == [(14, 11 << 20), (15, LEAST_PART)]
+    assert [(part.number, part.size) for part in sink.parts] == parts
     assert len(head) == LEAST_PART
 
 

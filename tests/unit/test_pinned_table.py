@@ -158,7 +158,7 @@ def test_events_were_added_by_the_newest_snapshot_that_is_no_compaction_and_no_r
     assert pinned(added, compacted, removed).appended_at == add_hours(0)
     assert pinned(added, snapshot(2, 1, parent=1, operation="overwrite")).appended_at == add_hours(1)
     assert pinned(compacted, removed).appended_at == NEVER
-    assert pinned(compacted).appended_at == NEVER
+    assert pinned(compacted).appended_at == NEVER == datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def test_the_history_is_that_of_the_current_snapshot_as_far_as_it_has_not_expired():

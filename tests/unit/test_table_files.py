@@ -201,3 +201,4 @@ def test_bounds_of_dates_have_four_bytes_and_those_of_other_types_are_unknown():
     days = {name: {"keys": [2], "values": [bound(DAY, 4)]} for name in ("lower-bounds", "upper-bounds")}
     assert read(scanned(**days), "date").times == (DAY, DAY)
     assert read(scanned(), "string").times == (None, None)
+    assert {read(scanned(), type_).times for type_ in ("int", "long", "timestamp")} == {(START, END)}
