@@ -156,6 +156,7 @@ def test_a_window_is_tried_twice_if_the_error_may_not_come_again(bucket, caplog,
     assert {window["code"] for window in run.record.windows} == {"EXP-CAST"}
     said = [f"{label}: it failed; trying again" for label in (ONE, TWO, THREE)]
     assert [entry.getMessage() for entry in caplog.records] == said
+    assert {entry.name for entry in caplog.records} == {"lakeferry.export"}
 
 
 def test_a_window_that_fails_twice_with_such_an_error_has_failed(bucket):
