@@ -334,6 +334,21 @@ def test_the_manifest_that_a_run_wanted_to_replace_rules_out_nothing(lake_aws, l
     assert location.current()[0]["run_id"] == "before"
 
 
+@pytest.mark.parametrize(
+    ("stored", "state"),
+    [({"a": b"1", "b": b"22"}, UNCHANGED), ({"a": b"1", "b": b"2"}, PUBLISHED), ({"b": b"22"}, PUBLISHED)],
+    ids=["all", "another size", "one is missing"],
+)
+def test_the_same_content_is_published_again_if_a_file_of_it_is_not_there(location, stored, state):
+    bucket = location.bucket
+    files = [{"key": bucket.key(name), "size": size} for name, size in (("a", 1), ("b", 2))]
+    for name, content in stored.items():
+        bucket.write(name, content, "text/csv")
+    begin(location, fence("before")).publish(draft("x", fence("before")) | {"files": files})
+    outcome = begin(location, fence("mine", 1)).publish(draft("x", fence("mine", 1)) | {"files": files})
+    assert outcome.state == state
+
+
 def test_writers_that_s3_refuses_wait_longer_each_time(lake_aws, location):
     faults = FaultClient(lake_aws.url)
     pauses = []

@@ -71,6 +71,8 @@ def test_windows_that_fail_take_turns_behind_all_others():
 def test_published_and_skipped_windows_are_checked_until_they_are_too_old():
     assert planned(rule(), NIGHT + 4 * DAY, published=days(1, 2, 3, 5), skipped=days(4)) == [5, 4]
     assert planned(rule(restate_for_days=0), NIGHT + 4 * DAY, published=days(1, 2, 3, 4, 5)) == []
+    assert planned(rule(restate_for_days=0), NIGHT + 4 * DAY, published=days(1, 2, 3)) == [4, 5]
+    assert planned(rule(restate_for_days=0), NIGHT + 4 * DAY, skipped=days(1, 2, 3, 4)) == [5]
 
 
 def test_a_window_is_published_again_until_the_moment_at_which_restate_for_days_are_over():
