@@ -73,7 +73,7 @@ SELECTIONS: Final[Mapping[str, tuple[str, str]]] = {
     "glue_jobs/aggregate.py": ("spark/test_aggregates", _JOB),
     "glue_jobs/aggregate_table.py": ("unit/test_kept_aggregates spark/test_aggregates", _JOB),
     "glue_jobs/arguments.py": ("unit/test_arguments", "spark/test_windows_of_time"),
-    "glue_jobs/columns.py": ("spark/test_schema_evolution", _JOB),
+    "glue_jobs/columns.py": ("unit/test_column_misfits", f"spark/test_schema_evolution {_JOB}"),
     "glue_jobs/export.py": (
         "unit/test_which_windows unit/test_arguments unit/test_job_end unit/test_idle_runs "
         "unit/test_windows_in_turn",
@@ -85,8 +85,8 @@ SELECTIONS: Final[Mapping[str, tuple[str, str]]] = {
     ),
     "glue_jobs/outcomes.py": ("unit/test_multipart_uploads unit/test_multipart", "spark/test_values"),
     "glue_jobs/pseudonyms.py": (
-        "unit/test_spellings_of_people spark/test_pseudonyms",
-        "spark/test_key_leaks faults/test_keys",
+        "unit/test_spellings_of_people unit/test_pseudonym_values",
+        "spark/test_pseudonyms spark/test_key_leaks faults/test_keys",
     ),
     "glue_jobs/ranges.py": (
         "unit/test_multipart unit/test_ranges",
@@ -111,9 +111,9 @@ SELECTIONS: Final[Mapping[str, tuple[str, str]]] = {
         f"spark/test_windows_of_time {_KILL}",
     ),
     "glue_jobs/window.py": (
-        "spark/test_windows_of_time",
-        "spark/test_changing_tables spark/test_completeness spark/test_aggregates spark/test_grain "
-        "faults/test_kill faults/test_races faults/test_storage faults/test_keys",
+        "unit/test_window_decisions unit/test_window_export",
+        "spark/test_windows_of_time spark/test_changing_tables spark/test_completeness spark/test_aggregates "
+        "spark/test_grain faults/test_kill faults/test_races faults/test_storage faults/test_keys",
     ),
     "glue_jobs/delivery/cleanup.py": (
         "unit/test_listings unit/test_publish",
@@ -229,7 +229,10 @@ SELECTIONS: Final[Mapping[str, tuple[str, str]]] = {
         "unit/test_event_time",
         "spark/test_events spark/test_dates_of_events spark/test_windows_of_time spark/test_nights",
     ),
-    "glue_jobs/run_context.py": ("spark/test_windows_of_time", "spark/test_contract_edits"),
+    "glue_jobs/run_context.py": (
+        "unit/test_run_context",
+        "spark/test_windows_of_time spark/test_contract_edits",
+    ),
     "glue_jobs/delivery/checks.py": (
         "unit/test_file_checks",
         "spark/test_windows_of_time spark/test_values",

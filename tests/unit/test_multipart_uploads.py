@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import hashlib
-from collections import namedtuple
 from concurrent.futures import ThreadPoolExecutor
 
 import attrs
@@ -28,6 +27,7 @@ from glue_jobs.delivery.multipart import (
 )
 from glue_jobs.delivery.reading import Part
 from glue_jobs.errors import StorageProblem
+from tests.support.frames import Frame, batch
 
 COLUMNS = [
     Column(name="a", type="text", title="A", description="A."),
@@ -35,43 +35,6 @@ COLUMNS = [
 ]
 FORM = CsvFormat(COLUMNS, Delivery(order_by=["a"], dialect="machine"))
 PACKED = attrs.evolve(FORM, delivery=attrs.evolve(FORM.delivery, gzip=True))
-
-
-def batch(*texts: bytes, partition: int = 0) -> pa.RecordBatch:
-    """Return a batch of kept events, each with a line of one text and its length."""
-    size = len(texts)
-    numbers = {
-        outcomes.OUTCOME: outcomes.KEPT,
-        outcomes.LINE_STATE: outcomes.DELIVERED,
-        outcomes.PARTITION: partition,
-    }
-    arrays = {
-        "a": pa.array(texts, pa.binary()).view(pa.string()),
-        "n": pa.array(map(len, texts), pa.int64()),
-        **{name: pa.array([value] * size, pa.int32()) for name, value in numbers.items()},
-        outcomes.OFFSET_MIN: pa.array(range(size), pa.int64()),
-    }
-    return pa.RecordBatch.from_arrays(list(arrays.values()), list(arrays))
-
-
-class Frame:
-    """Rows of several partitions, which are computed and returned in the wrong order, as Spark may do it."""
-
-    def __init__(self, *partitions: list[pa.RecordBatch]) -> None:
-        self._partitions = partitions
-
-    def mapInArrow(self, function, schema):
-        self._function = function
-        self._row = namedtuple("Row", [part.split()[0] for part in schema.split(",")])
-        return self
-
-    def collect(self):
-        rows = []
-        for index, batches in enumerate(self._partitions):
-            (answer,) = self._function(batches)
-            (values,) = answer.to_pylist()
-            rows.append(self._row(**values | {"partition": index}))
-        return rows[::-1]
 
 
 @pytest.mark.parametrize("form", [FORM, PACKED], ids=["plain", "compressed"])
