@@ -74,7 +74,7 @@ def _describe_doubles(spark: SparkSession, node: Any) -> str | None:
     children = [node.children().apply(index) for index in range(node.children().size())]
     cast_children = [child for child in children if _is_cast_to_double(spark, child)]
     has_real_double = any(
-        _is_double(child) and child not in cast_children and not _is_constant_or_text(child)
+        _is_double(child) and not _is_conversion(spark, child) and not _is_constant_or_text(child)
         for child in children
     )
     if has_real_double and node.getClass().getSimpleName() in _COMPUTING:
@@ -97,18 +97,32 @@ def _is_cast_to_double(spark: SparkSession, node: Any) -> bool:
     """Return whether Spark, not the author, casts a number of a row to a double that can't hold each of its
     values.
     """
-    if not _is_double(node) or node.getClass().getSimpleName() != "Cast" or node.foldable():
-        return False
-    jvm: Any = spark._jvm
-    if node.getTagValue(jvm.org.apache.spark.sql.catalyst.expressions.Cast.USER_SPECIFIED_CAST()).isDefined():
+    if not _is_conversion(spark, node) or node.foldable():
         return False
     kind = str(node.children().apply(0).dataType().typeName())
     return kind in ("long", "float") or kind.startswith("decimal")
 
 
+def _is_conversion(spark: SparkSession, node: Any) -> bool:
+    """Return whether Spark, not the author, casts a value of another type to a double.
+
+    It also casts doubles to doubles.
+    """
+    if not _is_double(node) or not _is_cast(node):
+        return False
+    jvm: Any = spark._jvm
+    by_author = jvm.org.apache.spark.sql.catalyst.expressions.Cast.USER_SPECIFIED_CAST()
+    is_double = node.children().apply(0).dataType().typeName() == "double"
+    return not is_double and not node.getTagValue(by_author).isDefined()
+
+
+def _is_cast(node: Any) -> bool:
+    return bool(node.getClass().getSimpleName() == "Cast")
+
+
 def _is_constant_or_text(node: Any) -> bool:
-    is_cast = node.getClass().getSimpleName() == "Cast"
-    return bool(node.foldable()) or (is_cast and node.children().apply(0).dataType().typeName() == "string")
+    is_text = _is_cast(node) and node.children().apply(0).dataType().typeName() == "string"
+    return bool(node.foldable()) or is_text
 
 
 def _explain_product(left: int, right: int) -> str | None:

@@ -220,7 +220,7 @@ def _apply_function(value: "Column", function: Callable[[], Callable[[pa.Array],
     # The decorator reads the annotations, so this module must not import `annotations` from `__future__`.
     @pandas_udf("string")  # type: ignore[call-overload, untyped-decorator]
     def each(values: pd.Series) -> pd.Series:
-        return function()(pa.array(values, pa.string(), from_pandas=True)).to_pandas()
+        return function()(pa.array(values, pa.string())).to_pandas()
 
     # Bytes that are not valid UTF-8 become the replacement character; pandas would refuse them.
     return each(F.decode(F.encode(value, "UTF-8"), "UTF-8"))  # type: ignore[no-any-return]

@@ -70,10 +70,13 @@ SELECTIONS: Final[Mapping[str, tuple[str, str]]] = {
         "unit/test_windows unit/test_which_windows unit/test_wording",
         "spark/test_windows_of_time",
     ),
-    "glue_jobs/aggregate.py": ("spark/test_aggregates", _JOB),
-    "glue_jobs/aggregate_table.py": ("unit/test_kept_aggregates spark/test_aggregates", _JOB),
+    "glue_jobs/aggregate.py": ("spark/test_row_expressions", _JOB),
+    "glue_jobs/aggregate_table.py": ("unit/test_kept_aggregates spark/test_aggregate_tables", _JOB),
     "glue_jobs/arguments.py": ("unit/test_arguments", "spark/test_windows_of_time"),
-    "glue_jobs/columns.py": ("unit/test_column_misfits", f"spark/test_schema_evolution {_JOB}"),
+    "glue_jobs/columns.py": (
+        "unit/test_column_misfits spark/test_row_expressions",
+        f"spark/test_schema_evolution {_JOB}",
+    ),
     "glue_jobs/export.py": (
         "unit/test_which_windows unit/test_arguments unit/test_job_end unit/test_idle_runs "
         "unit/test_windows_in_turn",
@@ -93,9 +96,9 @@ SELECTIONS: Final[Mapping[str, tuple[str, str]]] = {
         "spark/test_events spark/test_windows_of_time",
     ),
     "glue_jobs/rows.py": (
-        "spark/test_events",
-        "spark/test_values spark/test_aggregates spark/test_schema_evolution spark/test_expression_guard "
-        "spark/test_windows_of_time",
+        "unit/test_order_of_rows spark/test_row_expressions",
+        "spark/test_events spark/test_pseudonyms spark/test_values spark/test_aggregates "
+        "spark/test_schema_evolution spark/test_expression_guard spark/test_windows_of_time",
     ),
     "glue_jobs/runs.py": (
         "unit/test_run_records unit/test_publish unit/test_which_windows",
@@ -222,9 +225,12 @@ SELECTIONS: Final[Mapping[str, tuple[str, str]]] = {
         "unit/test_check unit/test_deployment_file",
     ),
     "glue_jobs/borders.py": ("unit/test_borders", "spark/test_contract_edits spark/test_windows_of_time"),
-    "glue_jobs/completeness.py": ("spark/test_completeness", "spark/test_windows_of_time"),
-    "glue_jobs/decimals.py": ("spark/test_decimals", ""),
-    "glue_jobs/event_lines.py": ("spark/test_events", _JOB),
+    "glue_jobs/completeness.py": (
+        "unit/test_stated_completeness spark/test_partition_proofs",
+        "spark/test_completeness spark/test_windows_of_time",
+    ),
+    "glue_jobs/decimals.py": ("spark/test_lost_digits", "spark/test_decimals"),
+    "glue_jobs/event_lines.py": ("spark/test_row_expressions", _JOB),
     "glue_jobs/event_time.py": (
         "unit/test_event_time",
         "spark/test_events spark/test_dates_of_events spark/test_windows_of_time spark/test_nights",

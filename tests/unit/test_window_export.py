@@ -268,6 +268,17 @@ def test_a_file_that_excel_cannot_show_blocks_nothing_else(bucket):
     assert "1 text was longer than an Excel cell" in " ".join(manifest(export)["notes"])
 
 
+@pytest.mark.parametrize(
+    "texts",
+    [(b"x" * 33_000, b"y", b"x" * 34_000), (b"\xff", b"y", b"\xfe")],
+    ids=["cut", "not UTF-8"],
+)
+def test_texts_that_become_equal_are_found_wherever_they_are(bucket, texts):
+    with pytest.raises(Blocked) as refused:
+        new_export(bucket, *texts, contract=attrs.evolve(THINGS, unique=["a"])).export()
+    assert refused.value.code == "EXP-CHECK-BLOCKED"
+
+
 def test_what_an_error_left_is_removed_and_the_first_error_is_told(bucket):
     stopped = StorageProblem("EXP-AGGREGATE-BUSY", "the first error")
     session = Session()
