@@ -96,7 +96,7 @@ SELECTIONS: Final[Mapping[str, tuple[str, str]]] = {
         "spark/test_events spark/test_windows_of_time",
     ),
     "glue_jobs/rows.py": (
-        "unit/test_order_of_rows spark/test_row_expressions",
+        "unit/test_order_of_rows spark/test_planned_rows spark/test_row_expressions",
         "spark/test_events spark/test_pseudonyms spark/test_values spark/test_aggregates "
         "spark/test_schema_evolution spark/test_expression_guard spark/test_windows_of_time",
     ),
