@@ -114,7 +114,7 @@ SELECTIONS: Final[Mapping[str, tuple[str, str]]] = {
         f"spark/test_windows_of_time {_KILL}",
     ),
     "glue_jobs/window.py": (
-        "unit/test_window_decisions unit/test_window_export",
+        "unit/test_window_decisions unit/test_window_export unit/test_window_failures",
         "spark/test_windows_of_time spark/test_changing_tables spark/test_completeness spark/test_aggregates "
         "spark/test_grain faults/test_kill faults/test_races faults/test_storage faults/test_keys",
     ),
