@@ -95,15 +95,6 @@ def test_a_batch_has_the_pseudonyms_of_its_values(kind, values):
     ]
 
 
-def test_bytes_that_are_no_text_are_hashed_as_what_the_file_would_show():
-    raw = pa.array([b"a\xff", b"a"])
-    values = pa.Array.from_buffers(pa.string(), 2, raw.buffers())
-    assert create_hasher(KEY, "name")(values).to_pylist() == [
-        pseudonym("a\ufffd", "name"),
-        pseudonym("a", "name"),
-    ]
-
-
 @pytest.fixture(scope="module")
 def people(lakes):
     lake = lakes()

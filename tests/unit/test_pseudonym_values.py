@@ -100,6 +100,15 @@ def test_a_batch_without_values_has_no_pseudonyms(kind):
     assert hashed(kind, None, None) == [None, None]
 
 
+def test_bytes_that_are_no_text_are_hashed_as_what_the_file_would_show():
+    raw = pa.array([b"a\xff", b"a"])
+    values = pa.Array.from_buffers(pa.string(), 2, raw.buffers())
+    assert create_hasher(KEY, "name")(values).to_pylist() == [
+        expected("name", "a\ufffd"),
+        expected("name", "a"),
+    ]
+
+
 def test_the_spelling_of_a_person_has_no_invisible_sign_and_no_case():
     invisible = " \u00a0\u2028\u2029\x00\u200b\u034f\u115f\u1160\u17b4\u17b5\u180b\u180f\u2800\u3164\ufe00\ufe0f\uffa0"
     for sign in (*invisible, "\U000e0100", "\U000e01ef"):

@@ -28,6 +28,7 @@ from tests.support.run_kit import (
     window_of,
 )
 
+pytestmark = pytest.mark.slow
 FOLDER = f"things/data/{DAY}/run-2/"
 NOT_KNOWN = ScriptedCompleteness(Verdict(False, "It is not known."))
 
