@@ -71,7 +71,7 @@ def to_lines(events: DataFrame, contract: Contract, inside: Expression) -> DataF
         return events.withColumns(counted | {outcomes.LINE_STATE: F.when(is_kept, state)}).drop(_IS_LATEST)
     # Null where the event isn't kept, so that its array is never exploded.
     items = F.when(is_kept, F.col(contract.explode.array))
-    counted[outcomes.ITEMS] = F.greatest(F.coalesce(F.size(items), F.lit(0)), F.lit(0)).cast("bigint")
+    counted[outcomes.ITEMS] = F.coalesce(F.size(items), F.lit(0)).cast("bigint")
     exploded = events.withColumns(counted).select(
         "*", F.posexplode_outer(items).alias(POSITION, contract.explode.alias)
     )

@@ -119,14 +119,14 @@ def test_the_raw_value_is_that_of_the_expression_the_measure_or_the_field(rows):
 
 @pytest.mark.parametrize("type_", ["float", "double"])
 def test_a_number_that_is_none_is_an_error_and_every_other_is_exact(rows, type_):
-    one = column("decimal(9,3)")
+    one = column("decimal(15,9)")
 
     def read(*values):
         made = rows(f"x {type_}", *[(value,) for value in values])
         value = columns.treat_value(one, F.col("x"), made.schema["x"].dataType, b"", F.lit(True))
         return [row[0] for row in made.select(value).collect()]
 
-    assert read(0.1, -0.1, 1e5, None) == [Decimal("0.100"), Decimal("-0.100"), Decimal("100000.000"), None]
+    assert read(0.1, -0.1, 1e5, None) == [Decimal("0.1"), Decimal("-0.1"), Decimal(100_000), None]
     for value in (float("nan"), float("inf"), float("-inf")):
         assert code(lambda value=value: read(value)) == ("EXP-NOT-A-NUMBER", "column c")
 
@@ -348,8 +348,9 @@ def aggregated(person="who", size=2, kind=None):
     rule = f'person_id = "{person}"\nmin_group_size = {size}' if person else 'no_persons_because = "N."'
     columns = [("region", "text"), ("n", "integer", 'measure = "sum(n)"')]
     if kind:
-        personal = f'personal = {{ treatment = "hash", kind = "{kind}" }}'
-        columns.insert(1, ("hashed", "text", f'from = "{person}"', personal))
+        by_kind = 'personal = {{ treatment = "hash", kind = "{}" }}'.format
+        columns.insert(1, ("other", "text", 'from = "alias"', by_kind("phone")))
+        columns.insert(2, ("hashed", "text", f'from = "{person}"', by_kind(kind)))
     return samples.things(*columns, more=f"[aggregate]\n{rule}\n")
 
 
