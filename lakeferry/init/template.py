@@ -160,7 +160,7 @@ def to_snowflake_name(topic: str) -> str:
 def _write_identity(stage: str, answers: Answers) -> str:
     on_destroy = "keep" if stage == "prod" else "delete"
     return f"""\
-#:schema ../docs/reference/deployment.schema.json
+#:schema ../../docs/reference/deployment.schema.json
 # Written by `lakeferry init`; change it as you like. docs/reference/deployment-file.md lists all keys; dev.toml and prod.toml are
 # examples. It contains names of secrets, never the secrets themselves.
 

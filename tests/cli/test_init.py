@@ -66,7 +66,9 @@ def test_a_new_stage_has_a_file_that_passes_every_check(project):
 def test_the_file_has_comments_and_names_its_schema(project):
     project.run("init", "--stage", "test", "--yes")
     text = (project.root / "project" / "deployments" / "test.toml").read_text()
-    assert text.startswith("#:schema ../docs/reference/deployment.schema.json\n")
+    schema = text.splitlines()[0].removeprefix("#:schema ")
+    assert schema.endswith("deployment.schema.json")
+    assert (ROOT / "project" / "deployments" / schema).is_file(), "an editor looks for it beside the file"
     assert "lakeferry secrets set confluent" in text
 
 
