@@ -134,6 +134,11 @@ class Project:
         return self.folder / "deployments" / f"{self.stage}.toml"
 
     def show(self, words: str, *more: str, stdin: str = "", ends: int | None = 0) -> str:
+        """Run a command as `read` does, and keep what it printed, for the transcript of a tutorial."""
+        self.printed[words] = self.read(words, *more, stdin=stdin, ends=ends)
+        return self.printed[words]
+
+    def read(self, words: str, *more: str, stdin: str = "", ends: int | None = 0) -> str:
         """Run a command and return standard output and standard error together, as a terminal shows them.
 
         Raises CheckFailed if it ends with another code than `ends`; None takes any.
@@ -142,7 +147,6 @@ class Project:
             self._build_command(words, *more), cwd=self.root, env=self._build_environment(), input=stdin,
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=_COMMAND_SECONDS,
         )  # fmt: skip
-        self.printed[words] = process.stdout
         if ends is not None and process.returncode != ends:
             raise CheckFailed(
                 f"lakeferry {words} ended with code {process.returncode}:\n{process.stdout[-3000:]}"

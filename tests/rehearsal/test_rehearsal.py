@@ -178,6 +178,7 @@ class TestRehearsal:
 
     def test_the_tutorial_shows_what_the_commands_print(self, rehearsed):
         printed = json.loads((rehearsed[1] / "rehearsal" / "printed.json").read_text(encoding="utf-8"))
+        assert " to create" in printed["plan"].splitlines()[0], "the plan is that of the first deployment"
         text = PAGE.read_text(encoding="utf-8")
         before, _, rest = text.partition(BEGIN)
         shown, _, after = rest.partition(END)

@@ -62,7 +62,7 @@ def edited_in_place(harness: Harness) -> list[Result]:
         return [NotApplicable(Claim.EDITED, why), NotApplicable(_REFUSED, why)]
     before = _find_position(harness, copier)
     copier.write_with(_ALWAYS)
-    planned = harness.project.show("plan")
+    planned = harness.project.read("plan")
     require("in place" in planned, f"plan doesn't say that {copier.writes} is edited in place:\n{planned}")
     harness.project.run("deploy --yes")
     edited = _let_flow(harness, copier)
