@@ -189,7 +189,7 @@ def _describe_results(declared: Declared) -> Iterator[str]:
 
 def _spell_option(option: Any) -> str:
     kind = _name_kind(option)
-    return ", ".join(format_code(f"{word} {kind}".strip()) for word in option.opts)
+    return ", ".join(format_code(f"{word} {kind}".strip()) for word in (*option.opts, *option.secondary_opts))
 
 
 def _name_kind(option: Any) -> str:

@@ -43,8 +43,8 @@ def logs(
         str | None,
         typer.Argument(
             help=(
-                "An export, or confluent, snowflake, rotation, notification, watch. Without it, names are "
-                "listed."
+                "An export, or aggregate-tables, confluent, snowflake, rotation, notification, links, watch. "
+                "Without it, names are listed."
             )
         ),
     ] = None,

@@ -20,14 +20,21 @@ from lambdas import contract
 from lambdas.shared.aws import read_error_code
 from lambdas.shared.redaction import redact
 
-#: Names of functions for users, each with the parts of the deployment and the handlers in them.
+#: Names of functions for users, each with the parts of the deployment and the handler in each.
 FUNCTIONS: Final = {
-    "confluent": (("confluent",), (contract.CUSTOM_RESOURCE,)),
-    "snowflake": (("snowflake",), (contract.CUSTOM_RESOURCE,)),
-    "rotation": (("confluent", "snowflake"), (contract.ROTATE,)),
-    "notification": (("exports",), (contract.NOTIFY,)),
-    "watch": (("operations",), (contract.WATCH,)),
+    "confluent": (("confluent", contract.CUSTOM_RESOURCE),),
+    "snowflake": (("snowflake", contract.CUSTOM_RESOURCE),),
+    "rotation": (
+        ("confluent", contract.ROTATE),
+        ("snowflake", contract.ROTATE),
+        ("exports", contract.ROTATE),
+    ),
+    "notification": (("exports", contract.NOTIFY),),
+    "links": (("exports", contract.OPEN_LINK),),
+    "watch": (("operations", contract.WATCH),),
 }
+#: Those that only a deployment with links has.
+_OF_LINKS: Final = (("exports", contract.ROTATE), ("exports", contract.OPEN_LINK))
 #: Log groups of a Glue job run, below the deployment's prefix.
 _GLUE: Final = ("output", "error")
 #: How many runs are read to find the newest ones: Glue's documentation doesn't say in which order it returns
@@ -88,8 +95,15 @@ def list_sources(ctx: DeploymentContext) -> list[str]:
     exports = [export.contract for export in ctx.deployment.exports]
     if ctx.deployment.shows_aggregates:
         exports.append(contract.AGGREGATE_TABLES)
-    functions = [name for name, (parts, _) in FUNCTIONS.items() if not ctx.parts.isdisjoint(parts)]
-    return [*exports, *functions]
+    return [*exports, *(name for name in FUNCTIONS if _list_handlers(ctx, name))]
+
+
+def _list_handlers(ctx: DeploymentContext, name: str) -> list[tuple[str, str]]:
+    """Return the parts of the deployment that have the function, each with its handler."""
+    has_links = bool(ctx.deployment.exports_with_links)
+    return [
+        place for place in FUNCTIONS[name] if place[0] in ctx.parts and (has_links or place not in _OF_LINKS)
+    ]
 
 
 def read_runs(ctx: DeploymentContext, name: str, last: int, *, everything: bool = False) -> list[Run]:
@@ -167,13 +181,11 @@ def read_function_lines(ctx: DeploymentContext, group: str, since: float) -> Ite
 
 
 def _read_function_logs(ctx: DeploymentContext, name: str) -> Run:
-    parts, handlers = FUNCTIONS[name]
-    stacks = [deployed.require_part(ctx, part) for part in parts if part in ctx.parts]
+    places = [(deployed.require_part(ctx, part), handler) for part, handler in _list_handlers(ctx, name)]
     groups: list[str] = []
-    for stack in stacks:
-        for handler in handlers:
-            functions = deployed.list_functions(ctx, stack, handler)
-            groups += [function.log_group for function in functions]
+    for stack, handler in places:
+        functions = deployed.list_functions(ctx, stack, handler)
+        groups += [function.log_group for function in functions]
     lines = _sort_lines(line for group in groups for line in _read_newest_lines(ctx, group))
     return Run("", "", "", lines, ", ".join(groups))
 

@@ -598,6 +598,17 @@ def test_a_name_without_a_log_is_reported_with_the_names_that_have_one(ctx):
     )
 
 
+def test_the_function_that_opens_links_has_a_log_if_the_file_has_links(ctx, stacks):
+    writer(stacks, "exports", contract.OPEN_LINK)("a", (int(time.time()), "opened"))
+    (export,) = ctx.deployment.exports
+    linked = attrs.evolve(export, link_days=7, recipients=("ann@example.com",))
+    with_links = attrs.evolve(ctx.deployment, exports=(linked,))
+    ctx = attrs.evolve(ctx, loaded=attrs.evolve(ctx.loaded, deployment=with_links))
+    assert "links" in logs.list_sources(ctx)
+    (run,) = logs.read_runs(ctx, "links", 9)
+    assert [line.text for line in run.lines] == ["opened"]
+
+
 def test_a_part_that_is_not_deployed_is_reported(ctx):
     with pytest.raises(CommandFailed) as failure:
         logs.read_runs(ctx, "notification", 1)
