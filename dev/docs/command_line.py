@@ -92,13 +92,23 @@ _EXITS: Final = (
     ),
     (
         errors.NOT_SET_UP,
-        "not ready: this machine is not set up (run `make setup`), or `lakeferry doctor` found a ✗",
+        "not ready: this machine is not set up (run `make setup`), nobody is logged in to AWS, or `lakeferry doctor` or "
+        "`lakeferry deploy` found that something is missing",
         "",
     ),
     (errors.CHANGES, "there are changes: `lakeferry plan --check`", ""),
-    (errors.LATER, "not yet: every window waits for newer data; try again later", ""),
+    (
+        errors.LATER,
+        "not yet: every window waits for newer data, or something else is in progress; try again later",
+        "",
+    ),
     (errors.STOPPED, "stopped by Ctrl-C", ""),
-    (errors.BLOCKED, "blocked: a check or the scan for personal data blocked a window", "the same"),
+    (
+        errors.BLOCKED,
+        "blocked: a check, the scan for personal data or another rule blocked a window, or `lakeferry destroy`, "
+        "`lakeferry forget` or `lakeferry deploy --repair` was refused",
+        "a window is blocked",
+    ),
 )
 _PART_INTROS: Final = {
     "resources": """\

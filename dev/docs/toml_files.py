@@ -119,7 +119,8 @@ that you create before the first deployment; the file has the names of their sec
 _ON_DESTROY: Final = """\
 | | `keep` | `delete` |
 | --- | --- | --- |
-| buckets with tables, exports and aggregates | stay | emptied and removed |
+| created buckets with tables, exports and aggregates | stay | emptied and removed |
+| buckets that existed before | stay | stay |
 | Glue database of aggregates | stays | removed |
 | Glue database of Tableflow's tables | stays, with its tables as they were | removed |
 | pseudonymisation key | stays | removed |

@@ -9,7 +9,7 @@ import typer
 
 from lakeferry.cli.app import CommandContext, command, command_group
 from lakeferry.cli.plan import PLANNED
-from lakeferry.errors import LATER
+from lakeferry.errors import BLOCKED, LATER
 
 app: Final = command_group()
 
@@ -18,7 +18,7 @@ app: Final = command_group()
     app,
     stage=True,
     yes=True,
-    exits=(LATER,),
+    exits=(LATER, BLOCKED),
     json_keys={
         **PLANNED,
         "seconds": "Duration of the deployment.",
