@@ -59,7 +59,9 @@ _BY_NAME: Final = Ownership(
     "no: its name ends in a hash of account, region, stack and resource",
     "that name, or the id that the create returned",
 )
-_BY_ACCOUNT: Final = Ownership("no: it is a right of one of the deployment's own accounts", "the account")
+_BY_ACCOUNT: Final = Ownership(
+    "no: it is a right of one of the deployment's own accounts or roles", "the account or role"
+)
 _BY_CREATE: Final = Ownership(
     "its name is yours to choose, and it doesn't name its owner",
     "a create that may have made it was sent; or `adopt` in the deployment file. A foreign one is refused",
@@ -77,7 +79,7 @@ _ONE_PER_CLUSTER: Final = Ownership(
     "a cluster has one integration with Glue, and somebody else may have created it",
     "its name, which ends in a hash. A foreign one is refused",
 )
-_NOTHING: Final = Ownership("not: it creates nothing", "-")
+_NOTHING: Final = Ownership("no: it creates nothing", "-")
 
 
 @attrs.frozen
