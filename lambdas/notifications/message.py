@@ -147,6 +147,7 @@ def _list_lines(
     yield f"{quote_line(facts.title)}{window}: {state}."
     yield ""
     yield from describe_news(news, state)
+    yield from describe_last_rows(news, facts)
     yield from explain_attachments(facts)
     yield from _list_numbers(news, facts)
     yield from list_sentences(news)
@@ -191,6 +192,13 @@ def describe_news(news: RunOutcome, state: str) -> Iterator[str]:
     elif news.state == states.INCOMPLETE and news.reason:
         yield f"Because {quote_line(news.reason)}."
     yield ""
+
+
+def describe_last_rows(news: RunOutcome, facts: Facts) -> Iterator[str]:
+    """Yield the last window with rows, for a window whose file has none."""
+    if news.has_file and facts.last:
+        yield f"The last window with rows is {quote_line(facts.last['window']['label'])}."
+        yield ""
 
 
 def _explain_block(news: RunOutcome) -> str:

@@ -139,7 +139,14 @@ def test_empty_names_the_last_window_that_had_rows():
     none = {"rows": 0}
     env = notified(published(status="empty", rows=none), manifests=[former, manifest(rows=none)])
     assert one(env.topics.subjects()).endswith("0 rows, run 20261116T060009Z-5a0c9e12 - empty")
-    assert "There were no rows in this window." in one(env.topics.bodies())
+    body = one(env.topics.bodies())
+    assert "There were no rows in this window.\n\nThe last window with rows is 2026-W45.\n\n0 rows" in body
+
+
+def test_a_first_window_without_rows_names_no_other():
+    none = {"rows": 0}
+    env = notified(published(status="empty", rows=none), manifests=[manifest(rows=none)])
+    assert "last window with rows" not in one(env.topics.bodies())
 
 
 def test_empty_without_a_file_names_the_last_file():

@@ -141,6 +141,16 @@ def test_the_page_of_a_window_without_a_file():
     ]
 
 
+def test_the_page_of_a_file_without_rows_names_the_last_window_with_rows():
+    document = manifest(rows={"rows": 0}, headline=[])
+    lines = compose(news("empty", document=document), last=manifest(window={"label": "2026-W<44>"}))
+    assert lines[2:5] == [
+        "<p>There were no rows in this window.</p>",
+        "<p>The last window with rows is 2026-W&lt;44&gt;.</p>",
+        '<p class="number"><b>0</b>rows</p>',
+    ]
+
+
 def test_the_page_of_a_run():
     assert compose(news("failed", window="run", code="EXP-DIED"), owner="", next_run=None) == [
         "<h1>Sales &amp; more</h1>",
