@@ -101,11 +101,11 @@ def test_the_document_of_a_successful_command_is_as_documented(words):
     assert document["request_id"]
 
 
-@pytest.mark.usefixtures("folder")
 def test_the_exit_code_of_a_refused_repair_is_one_of_deploy():
     assert errors.find_entry("REPAIR-REFUSED").exit_code in leaf("deploy").callback.declared.exits
 
 
+@pytest.mark.usefixtures("folder")
 @pytest.mark.parametrize("words", ROWS)
 def test_a_failed_command_prints_one_document(words):
     row = ROWS[words]
