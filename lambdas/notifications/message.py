@@ -147,7 +147,6 @@ def _list_lines(
     yield f"{quote_line(facts.title)}{window}: {state}."
     yield ""
     yield from describe_news(news, state)
-    yield from describe_last_rows(news, facts)
     yield from explain_attachments(facts)
     yield from _list_numbers(news, facts)
     yield from list_sentences(news)
@@ -161,12 +160,14 @@ def _list_lines(
 
 
 def list_closing(news: RunOutcome, facts: Facts) -> Iterator[str]:
-    """Yield the lines after the files: the next run of a window without a file, the window, the run and whom
-    to ask.
+    """Yield the lines after the files: the next run of a window without a file, the last window with rows for
+    a file that has none, the window, the run and whom to ask.
     """
     if not news.has_file and facts.next_run:
         yield f"The next try is on {format_local(facts.next_run, facts.zone)}."
         yield ""
+    if news.has_file and facts.last:
+        yield f"The last window with rows is {quote_line(facts.last['window']['label'])}."
     yield from _describe_window(facts)
     yield f"Run: {to_one_line(news.run_id)}"
     if facts.owner:
@@ -181,10 +182,8 @@ def list_summary(news: RunOutcome, facts: Facts) -> list[str]:
 
 def describe_news(news: RunOutcome, state: str) -> Iterator[str]:
     if state == states.RECOVERED:
-        if news.window == states.RUN:
-            yield "The earlier problem is solved."
-        else:
-            yield "The earlier problem is solved. This replaces the notice about it."
+        notice = "" if news.window == states.RUN else " This replaces the notice about it."
+        yield f"The earlier problem is solved.{notice}"
     if news.state != states.FINE:
         yield _FIRST[news.state]
     if news.state == states.BLOCKED:
@@ -192,13 +191,6 @@ def describe_news(news: RunOutcome, state: str) -> Iterator[str]:
     elif news.state == states.INCOMPLETE and news.reason:
         yield f"Because {quote_line(news.reason)}."
     yield ""
-
-
-def describe_last_rows(news: RunOutcome, facts: Facts) -> Iterator[str]:
-    """Yield the last window with rows, for a window whose file has none."""
-    if news.has_file and facts.last:
-        yield f"The last window with rows is {quote_line(facts.last['window']['label'])}."
-        yield ""
 
 
 def _explain_block(news: RunOutcome) -> str:

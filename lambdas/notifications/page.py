@@ -59,7 +59,6 @@ def _list_parts(
     yield f"<h1>{_quote(facts.title)}{escape(window)}</h1>"
     yield f'<p class="state">{escape(state)}</p>'
     yield from _write_lines(message.describe_news(news, state))
-    yield from _write_lines(message.describe_last_rows(news, facts))
     yield from _write_lines(message.explain_attachments(facts))
     if news.has_file:
         yield from _list_numbers(news, facts)

@@ -140,7 +140,8 @@ def test_empty_names_the_last_window_that_had_rows():
     env = notified(published(status="empty", rows=none), manifests=[former, manifest(rows=none)])
     assert one(env.topics.subjects()).endswith("0 rows, run 20261116T060009Z-5a0c9e12 - empty")
     body = one(env.topics.bodies())
-    assert "There were no rows in this window.\n\nThe last window with rows is 2026-W45.\n\n0 rows" in body
+    assert "There were no rows in this window.\n\n0 rows\n" in body
+    assert "The last window with rows is 2026-W45.\nThe window is from " in body
 
 
 def test_a_first_window_without_rows_names_no_other():
