@@ -93,7 +93,7 @@ SELECTIONS: Final[Mapping[str, tuple[str, str]]] = {
     ),
     "glue_jobs/ranges.py": (
         "unit/test_multipart unit/test_ranges",
-        "spark/test_events spark/test_windows_of_time",
+        "spark/test_planned_rows spark/test_events spark/test_windows_of_time",
     ),
     "glue_jobs/rows.py": (
         "unit/test_order_of_rows spark/test_planned_rows spark/test_row_expressions",

@@ -6,11 +6,13 @@ from datetime import timedelta
 
 import attrs
 import pytest
+from pyspark.sql import functions as F  # noqa: N812
 
 from config.exports import contracts
 from config.exports.windows import parse_label
 from glue_jobs import session
 from glue_jobs.catalogs import GlueCatalog
+from glue_jobs.ranges import Layout
 from glue_jobs.rows import ExportQuery
 from glue_jobs.source import pin
 from glue_jobs.store import connect
@@ -137,3 +139,11 @@ def test_few_groups_are_in_one_partition_however_many_rows_are_read(many):
         assert (made.hashed_on_write, made.groups.is_cached) == (frozenset(), False)
     finally:
         query.spark.catalog.clearCache()
+
+
+def test_ranges_of_values_are_in_consecutive_partitions_with_nulls_first(spark):
+    values = [(number,) for number in (25, None, 4, 20, 10, 9, 19)]
+    frame = session.activate(spark).createDataFrame(values, "number int")
+    divided = Layout(3, (10, 20)).spread(frame, F.col("number"))
+    rows = divided.select(F.spark_partition_id(), "number").collect()
+    assert {tuple(row) for row in rows} == {(0, None), (0, 4), (0, 9), (1, 10), (1, 19), (2, 20), (2, 25)}
