@@ -18,7 +18,7 @@ from config.deployments.model import Deployment
 from config.deployments.sources import Missing, Sources, StatementText, remove_comments
 from config.exports.avro_schema import BadSchema, Type
 from config.exports.avro_schema import Field as NamedType
-from config.exports.personal import Finding
+from config.exports.personal import Finding, add_findings
 from config.exports.topic_schema import Field, TopicSchema, from_type
 from config.exports.topic_schema import load as load_schema
 
@@ -117,10 +117,11 @@ class FlinkOrigins:
                 columns = self._trace_columns(text, above)
             except lineage.Unknown as unknown:
                 why = f"{file} doesn't show which fields it comes from: {unknown}"
-                copied |= {path: Finding(why) for path in schema.fields}
-                continue
-            find_source = functools.partial(self._find_source, above=above)
-            copied |= lineage.find_copied_fields(schema, columns, find_source, file)
+                found = dict.fromkeys(schema.fields, Finding(why))
+            else:
+                find_source = functools.partial(self._find_source, above=above)
+                found = lineage.find_copied_fields(schema, columns, find_source, file)
+            copied = add_findings(copied, found.items())
         return attrs.evolve(schema, copied=copied)
 
     def _find_writers(self, topic: str) -> dict[str, StatementText]:

@@ -66,8 +66,8 @@ OF_TEXTS = [
 def test_a_text_is_exported_as_its_column_says(rows):
     made = rows("x string", *[(text,) for text in TEXTS])
     values = [
-        columns.treat_value(one, F.col("x"), t.StringType(), KEY, F.lit(True)).alias(f"c{place}")
-        for place, (one, _) in enumerate(OF_TEXTS)
+        columns.treat_value(column, F.col("x"), t.StringType(), KEY, F.lit(True)).alias(f"c{place}")
+        for place, (column, _) in enumerate(OF_TEXTS)
     ]
     found = made.select(*values).collect()
     for place, (_, expected) in enumerate(OF_TEXTS):
@@ -89,10 +89,10 @@ def test_dates_and_numbers_are_generalised(rows):
         ("amount", treated("generalise", "integer", to="bucket", size=10), [-10, 20, None]),
         ("n", treated("keep", "decimal(4,1)"), [Decimal("29.0"), Decimal("-1.0"), None]),
     ]
-    values = [
-        columns.treat_value(one, F.col(name), made.schema[name].dataType, b"", F.lit(True)).alias(f"c{place}")
-        for place, (name, one, _) in enumerate(cases)
-    ]
+    values = []
+    for place, (name, column, _) in enumerate(cases):
+        value = columns.treat_value(column, F.col(name), made.schema[name].dataType, b"", F.lit(True))
+        values.append(value.alias(f"c{place}"))
     result = made.select(*values)
     types = ["bigint", "string", "bigint", "bigint", "bigint", "decimal(4,1)"]
     assert [type_ for _, type_ in result.dtypes] == types
@@ -274,9 +274,8 @@ def test_each_event_has_one_outcome(rows):
         ("large", 9, True, True),
         ("kept", 8, True, True),
     ]
-    made = rows(
-        f"id string, n int, inside boolean, {LATEST}, {KAFKA}", *[(*each, 7, 0, 3) for each in events]
-    )
+    schema = f"id string, n int, inside boolean, {LATEST}, {KAFKA}"
+    made = rows(schema, *[(*event, 7, 0, 3) for event in events])
     lines = to_lines(made, contract, F.col("inside"))
     assert {"$is_latest", outcomes.ITEMS}.isdisjoint(lines.columns)
     names = (outcomes.OUTCOME, outcomes.LINE_STATE, outcomes.PARTITION, outcomes.OFFSET_MIN)
@@ -302,7 +301,7 @@ def test_an_event_with_an_array_has_a_line_for_each_item_and_is_counted_once(row
         ("duplicate", 1, [4, 4], False),
     ]
     schema = f"id string, n int, items array<int>, {LATEST}, {KAFKA}"
-    lines = to_lines(rows(schema, *[(*each, 7, 0, 3) for each in events]), contract, F.lit(True))
+    lines = to_lines(rows(schema, *[(*event, 7, 0, 3) for event in events]), contract, F.lit(True))
     assert "$is_latest" not in lines.columns
     assert dict(lines.dtypes)[outcomes.ITEMS] == "bigint"
     names = ("item", POSITION, outcomes.OUTCOME, outcomes.ITEMS, outcomes.LINE_STATE)

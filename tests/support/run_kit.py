@@ -31,12 +31,27 @@ def window_of(label: str = DAY, contract: Contract = THINGS) -> Window:
     return parse_label(label, contract.window)
 
 
+def change_window_rule(contract: Contract = THINGS, **changes: Any) -> Contract:
+    return attrs.evolve(contract, window=attrs.evolve(contract.window, **changes))
+
+
 def pinned_table(type_: str = "timestamptz") -> PinnedTable:
     return attrs.evolve(samples.pinned(window_of(), "things"), fields={"at": Field(2, "at", type_)})
 
 
 def new_record() -> RunRecord:
     return RunRecord("run-2", "things", NOW, NOW, NOW + timedelta(hours=1))
+
+
+def leave_file_of_dead_run(bucket: Bucket) -> str:
+    """Write a file of a run that ended a minute ago and may have published it, and return the file's key."""
+    key = f"things/data/{DAY}/run-0/a.csv"
+    ended = (NOW - timedelta(minutes=1)).isoformat()
+    window = {"window": DAY, "state": "failed", "may_be_published": True}
+    record = {"windows": [window], "state": "failed", "ended_at": ended, "expires_at": ended}
+    bucket.write("things/runs/run-0.json", json.dumps(record).encode(), "application/json")
+    bucket.write(key, b"x", "text/csv")
+    return key
 
 
 class Session:

@@ -276,6 +276,25 @@ def test_a_table_that_one_statement_creates_and_another_fills(tmp_path):
     assert personal(avro("made", "x", "y"), "made", sources).keys() == {"x"}
 
 
+@pytest.mark.parametrize("names", [("first", "second"), ("second", "first")])
+def test_a_field_that_any_statement_fills_with_personal_data_is_personal_in_numbers_too(tmp_path, names):
+    """A text beside a personal field is personal only as text."""
+    sources = project(
+        tmp_path,
+        creates="CREATE TABLE made (x INT)",
+        **{
+            name: f"INSERT INTO made (x) SELECT {column} FROM parcels"
+            for name, column in zip(names, ("code", "remark"), strict=True)
+        },
+    )
+    parcels = avro("parcels", "remark")
+    parcels["fields"].append({"name": "code", "type": "int", "confluent:tags": ["PII"]})
+    (tmp_path / "topics" / "parcels.avsc").write_text(json.dumps(parcels))
+    found = with_origins(topic_schema.from_avro(avro("made", x="int"), "made"), sources)
+    assert found.personal_inside_or_around("x", as_text=False) == ["x"]
+    assert "parcels.code" in found.personal["x"].why
+
+
 INSERTS = "INSERT INTO made (x, y) SELECT userid, symbol FROM stock_trades"
 
 

@@ -224,6 +224,6 @@ def test_nothing_of_a_publication_is_visible_before_it_is_written(bucket):
     run = runs.RunRecord("r", "things", T0, T0, T0 + HOUR)
     begun = WindowLocation(bucket, "things", "2026-W46"), run, lambda: T0
     assert Publication(*begun).may_be_visible is False
-    for known in ({"may_be_visible": True}, {"replaced": "etag"}):
+    for state in ({"may_be_visible": True}, {"replaced": "etag"}):
         with pytest.raises(TypeError):
-            Publication(*begun, **known)
+            Publication(*begun, **state)

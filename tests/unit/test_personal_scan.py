@@ -221,6 +221,6 @@ def test_a_pattern_that_re2_cannot_read_stops_the_run_before_it_begins():
 
 def test_a_scan_begins_with_nothing_that_was_found():
     assert PersonalScan(contract()).found() == {}
-    for found in ({"rows": {"note: an IBAN": 1}}, {"cards": {}}):
+    for state in ({"rows": {"note: an IBAN": 1}}, {"cards": {}}):
         with pytest.raises(TypeError):
-            PersonalScan(contract(), **found)
+            PersonalScan(contract(), **state)

@@ -70,7 +70,7 @@ def test_a_window_has_its_place_below_its_export(bucket):
     assert run.location(window_of()) == WindowLocation(bucket, "things", DAY)
 
 
-def in_new_york(bucket, *labels, **changes):
+def move_to_new_york(bucket, *labels, **changes):
     """Return the context of a run of these windows, whose contract had the zone UTC until now."""
     contract = attrs.evolve(THINGS, window=attrs.evolve(THINGS.window, zone="America/New_York"))
     windows = [window_of(label, contract) for label in labels]
@@ -88,7 +88,7 @@ def test_borders_are_found_by_window(bucket, accept, expected):
     """A window that is refused stays as it is, so that the next one doesn't fit either."""
     store_manifest(bucket, "2026-11-07")
     store_manifest(bucket, "2026-11-08")
-    run = in_new_york(bucket, "2026-11-08", DAY, accept_window_change=accept)
+    run = move_to_new_york(bucket, "2026-11-08", DAY, accept_window_change=accept)
     found = {label: [border.neighbour for border in borders] for label, borders in run.borders.items()}
     assert found == expected
 
@@ -98,7 +98,7 @@ def test_borders_are_found_by_window(bucket, accept, expected):
 )
 def test_days_without_a_zone_fit_those_of_any_zone(bucket, type_, neighbours):
     store_manifest(bucket, "2026-11-08")
-    run = in_new_york(bucket, DAY, table=pinned_table(type_))
+    run = move_to_new_york(bucket, DAY, table=pinned_table(type_))
     assert [border.neighbour for border in run.borders.get(DAY, [])] == neighbours
 
 

@@ -16,7 +16,7 @@ WINDOW = window_of(DAY)
 TICK = timedelta(microseconds=1)
 
 
-def known(appended_at=WINDOW.end, stated=None) -> Completeness:
+def new_completeness(appended_at=WINDOW.end, stated=None) -> Completeness:
     table = attrs.evolve(pinned_table(), appended_at=appended_at)
     query = ExportQuery(None, THINGS, table, [WINDOW], b"", None)
     return Completeness(query, stated_until=stated)
@@ -27,13 +27,13 @@ def known(appended_at=WINDOW.end, stated=None) -> Completeness:
     [(None, False), (WINDOW.end - TICK, False), (WINDOW.end, True), (WINDOW.end + TICK, True)],
 )
 def test_a_window_is_stated_to_be_complete_if_it_ends_until_then(stated, expected):
-    assert known(stated=stated).is_stated(WINDOW) is expected
+    assert new_completeness(stated=stated).is_stated(WINDOW) is expected
 
 
 def test_what_is_stated_needs_no_events():
     stated = datetime(2026, 11, 12, 7, 5, 9, 123, tzinfo=UTC)
     evidence = "Stated with --complete-until 2026-11-12T07:05:09Z."
-    assert known(NEVER, stated).of(WINDOW) == Verdict(True, evidence)
+    assert new_completeness(NEVER, stated).of(WINDOW) == Verdict(True, evidence)
 
 
 @pytest.mark.parametrize(
@@ -47,4 +47,4 @@ def test_what_is_stated_needs_no_events():
     ],
 )
 def test_a_window_that_ended_after_the_last_new_data_is_not_complete(appended_at, evidence):
-    assert known(appended_at).of(WINDOW) == Verdict(False, evidence)
+    assert new_completeness(appended_at).of(WINDOW) == Verdict(False, evidence)

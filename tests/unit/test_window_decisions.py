@@ -22,6 +22,7 @@ from tests.support.run_kit import (
     ScriptedCompleteness,
     ScriptedRows,
     Session,
+    change_window_rule,
     describe_published,
     new_run,
     pinned_table,
@@ -50,10 +51,6 @@ def is_computed(bucket, known=None, **changes) -> bool:
     with suppress(StorageProblem):
         new_export(bucket, rows, known, **changes).export()
     return rows.asked == [DAY]
-
-
-def with_rule(**changes):
-    return attrs.evolve(THINGS, window=attrs.evolve(THINGS.window, **changes))
 
 
 def test_the_hash_of_the_inputs_changes_with_each_of_them(bucket):
@@ -197,7 +194,7 @@ INCOMPLETE = {"status": "incomplete", "completeness": "It was not known."}
 
 @pytest.mark.parametrize("rule", ["publish", "wait", "fail"])
 def test_an_incomplete_window_that_has_not_changed_stays_until_it_is_complete(bucket, rule):
-    contract = with_rule(on_incomplete_source=rule)
+    contract = change_window_rule(on_incomplete_source=rule)
     store_manifest(bucket, contract=contract, **INCOMPLETE)
     before = {"computed": computed(bucket), "contract": contract}
     known = ScriptedCompleteness(NOT_KNOWN)
@@ -210,13 +207,14 @@ def test_an_incomplete_window_waits_fails_or_is_published(bucket):
     known = ScriptedCompleteness(NOT_KNOWN)
     waiting = {"window": DAY, "state": "incomplete", "reason": "It is not known."}
     assert (
-        new_export(bucket, known=known, contract=with_rule(on_incomplete_source="wait")).export() == waiting
+        new_export(bucket, known=known, contract=change_window_rule(on_incomplete_source="wait")).export()
+        == waiting
     )
     with pytest.raises(DataProblem) as failed:
-        new_export(bucket, known=known, contract=with_rule(on_incomplete_source="fail")).export()
+        new_export(bucket, known=known, contract=change_window_rule(on_incomplete_source="fail")).export()
     assert failed.value.code == "EXP-SOURCE-INCOMPLETE"
     assert failed.value.what == f"window {DAY}: It is not known."
-    assert is_computed(bucket, known, contract=with_rule(on_incomplete_source="publish"))
+    assert is_computed(bucket, known, contract=change_window_rule(on_incomplete_source="publish"))
 
 
 def judged(bucket, current=None, known=None, **changes) -> Verdict:
@@ -233,12 +231,12 @@ def test_what_was_known_when_a_window_was_published_is_still_known(bucket):
 
 def test_a_new_table_has_all_events_only_if_that_is_proved_or_stated(bucket):
     late = ScriptedCompleteness(missing="The table begins too late.")
-    waiting = with_rule(on_incomplete_source="wait")
+    waiting = change_window_rule(on_incomplete_source="wait")
     with pytest.raises(DataProblem) as failed:
         judged(bucket, None, late, contract=waiting)
     assert failed.value.code == "EXP-TABLE-REPLACED"
     assert failed.value.what == f"window {DAY}: The table begins too late."
-    shown = judged(bucket, None, late, contract=with_rule(on_incomplete_source="publish"))
+    shown = judged(bucket, None, late, contract=change_window_rule(on_incomplete_source="publish"))
     assert shown == Verdict(False, "The table begins too late.")
     known = Verdict(True, "It is known.")
     assert judged(bucket, None, attrs.evolve(late, stated=True), contract=waiting) == known
@@ -292,4 +290,4 @@ def test_a_window_that_this_run_published_is_compared_with(bucket):
     store_manifest(bucket, "2026-11-07")
     assert export._read_earlier_manifests() == []
     store_manifest(bucket, "2026-11-08")
-    assert [found["window"]["label"] for found in export._read_earlier_manifests()] == ["2026-11-08"]
+    assert [manifest["window"]["label"] for manifest in export._read_earlier_manifests()] == ["2026-11-08"]

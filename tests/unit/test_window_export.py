@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from datetime import timedelta
 
 import attrs
@@ -22,6 +21,8 @@ from tests.support.run_kit import (
     ScriptedCompleteness,
     ScriptedRows,
     Session,
+    change_window_rule,
+    leave_file_of_dead_run,
     new_record,
     new_run,
     pinned_table,
@@ -36,10 +37,6 @@ NOT_KNOWN = ScriptedCompleteness(Verdict(False, "It is not known."))
 def new_export(bucket, *texts: bytes, rows=None, known=None, **changes) -> WindowExport:
     scripted = rows or ScriptedRows(list(texts))
     return WindowExport(new_run(bucket, scripted, known, **changes), window_of())
-
-
-def with_rule(contract=THINGS, **changes):
-    return attrs.evolve(contract, window=attrs.evolve(contract.window, **changes))
 
 
 def keys(bucket) -> list[str]:
@@ -171,18 +168,18 @@ def test_uploads_that_s3_began_twice_are_aborted_in_the_runs_folder_only(bucket)
 
 
 def test_an_empty_window_is_published_fails_or_is_skipped(bucket):
-    failing = new_export(bucket, contract=with_rule(on_empty="fail"))
+    failing = new_export(bucket, contract=change_window_rule(on_empty="fail"))
     with pytest.raises(DataProblem) as failed:
         failing.export()
     assert failed.value.code == "EXP-EMPTY"
     assert failed.value.what == f'window {DAY} has no rows, and on_empty is "fail"'
     assert keys(bucket) == []
-    skipping = new_export(bucket, contract=with_rule(on_empty="skip"))
+    skipping = new_export(bucket, contract=change_window_rule(on_empty="skip"))
     document = skipping.export()
     assert (document["state"], document["status"], document["rows"]["rows"]) == ("skipped", "empty", 0)
     assert document["inputs_sha256"] == skipping._hash_inputs()
     assert keys(bucket) == [f"skipped/{DAY}.json"]
-    shown = new_export(bucket, contract=with_rule(on_empty="publish"))
+    shown = new_export(bucket, contract=change_window_rule(on_empty="publish"))
     assert (shown.export()["state"], manifest(shown)["status"]) == ("published", "empty")
     assert f"skipped/{DAY}.json" not in keys(bucket)
 
@@ -192,7 +189,7 @@ def test_a_published_window_that_becomes_empty_is_not_skipped(bucket):
     table = attrs.evolve(pinned_table(), current_since=pinned_table().current_since + timedelta(hours=1))
     record = attrs.evolve(new_record(), id="run-3")
     changes = {"table": table, "record": record, "accept_fewer_events": True}
-    export = new_export(bucket, contract=with_rule(on_empty="skip"), **changes)
+    export = new_export(bucket, contract=change_window_rule(on_empty="skip"), **changes)
     document = export.export()
     assert (document["state"], document["status"], document["generation"]) == ("published", "empty", 2)
     lost = "1 event of generation 1 is no longer in the table. That was accepted."
@@ -211,14 +208,14 @@ def test_a_window_that_lost_events_is_blocked_and_its_file_is_removed(bucket):
 
 
 def test_an_empty_window_that_is_incomplete_is_not_skipped_for_good(bucket):
-    rule = with_rule(on_empty="skip", on_incomplete_source="publish")
+    rule = change_window_rule(on_empty="skip", on_incomplete_source="publish")
     document = new_export(bucket, known=NOT_KNOWN, contract=rule).export()
     assert document == {"window": DAY, "state": "incomplete", "reason": "It is not known."}
     assert keys(bucket) == []
 
 
 def test_an_incomplete_window_is_published_as_incomplete(bucket):
-    rule = with_rule(on_incomplete_source="publish")
+    rule = change_window_rule(on_incomplete_source="publish")
     export = new_export(bucket, b"x", known=NOT_KNOWN, contract=rule)
     assert export.export()["status"] == "incomplete"
     assert (manifest(export)["status"], manifest(export)["completeness"]) == (
@@ -232,7 +229,7 @@ def test_a_trial_says_what_would_be_published_and_leaves_nothing(bucket):
     document = export.export()
     assert (document["state"], document["status"], document["rows"]["rows"]) == ("dry_run", "complete", 2)
     assert ("inputs_sha256" in document, keys(bucket), export.may_be_published) == (False, [], False)
-    empty = new_export(bucket, contract=with_rule(on_empty="skip"), dry_run=True).export()
+    empty = new_export(bucket, contract=change_window_rule(on_empty="skip"), dry_run=True).export()
     assert (empty["state"], keys(bucket)) == ("dry_run", [])
 
 
@@ -246,7 +243,7 @@ def test_counts_that_differ_publish_nothing(bucket):
 def test_events_of_the_whole_table_are_counted_once(bucket):
     """With a window that is applied after deduplication, all of the table's events are read."""
     rows = ScriptedRows([b"x"], event_count=1, counts={"in_window": 1, "null_key_in_window": 0})
-    export = new_export(bucket, rows=rows, contract=with_rule(filter_stage="after_deduplication"))
+    export = new_export(bucket, rows=rows, contract=change_window_rule(filter_stage="after_deduplication"))
     assert export.export()["rows"]["events"]["outside_window"] == 0
 
 
@@ -363,12 +360,7 @@ def test_a_window_whose_groups_could_not_be_kept_must_be_looked_at_again(bucket)
 
 def test_what_the_published_run_replaces_is_cleaned_up(bucket):
     """A file of a dead run stays until a manifest shows that its run can't publish it any more."""
-    left = f"things/data/{DAY}/run-0/a.csv"
-    ended = (NOW - timedelta(minutes=1)).isoformat()
-    window = {"window": DAY, "state": "failed", "may_be_published": True}
-    record = {"windows": [window], "state": "failed", "ended_at": ended, "expires_at": ended}
-    bucket.write("things/runs/run-0.json", json.dumps(record).encode(), "application/json")
-    bucket.write(left, b"x", "text/csv")
+    left = leave_file_of_dead_run(bucket)
     export = new_export(bucket, b"x")
     assert export.export()["state"] == "published"
     assert left not in list(bucket.keys("things/data/"))

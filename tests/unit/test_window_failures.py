@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from contextlib import contextmanager
-from datetime import timedelta
 
 import pytest
 from botocore.exceptions import EndpointConnectionError
 
 from glue_jobs.errors import ExportError, StorageProblem
 from glue_jobs.window import WindowExport
-from tests.support.run_kit import DAY, NOW, ScriptedRows, new_run, window_of
+from tests.support.run_kit import DAY, ScriptedRows, leave_file_of_dead_run, new_run, window_of
 
 FIRST = StorageProblem("EXP-AGGREGATE-BUSY", "the first error")
 FOLDER = f"things/data/{DAY}/run-2/"
@@ -42,25 +40,23 @@ def files(bucket):
     return [key.rpartition("/")[2] for key in bucket.keys(FOLDER)]
 
 
+def raise_lost_session():
+    raise RuntimeError("the session is gone")
+
+
 def test_an_error_of_the_tidying_up_does_not_hide_the_first_one(bucket):
     bucket.write(f"{FOLDER}a.csv", b"x", "text/csv")
     with failing(bucket, "DeleteObjects"), pytest.raises(StorageProblem, match="the first error"):
         new_export(bucket).export()
     assert files(bucket) == ["a.csv"]
 
-    def no_session():
-        raise RuntimeError("the session is gone")
-
     with pytest.raises(StorageProblem, match="the first error"):
-        new_export(bucket, spark=no_session).export()
+        new_export(bucket, spark=raise_lost_session).export()
     assert files(bucket) == []
 
 
 def test_a_session_that_is_gone_after_publishing_is_no_error(bucket):
-    def no_session():
-        raise RuntimeError("the session is gone")
-
-    assert new_export(bucket, b"x", spark=no_session).export()["state"] == "published"
+    assert new_export(bucket, b"x", spark=raise_lost_session).export()["state"] == "published"
 
 
 def test_files_stay_as_long_as_the_manifest_may_become_visible(bucket):
@@ -82,12 +78,7 @@ def test_a_file_that_cannot_be_read_back_is_named_and_removed(bucket):
 
 def test_a_window_is_published_although_older_files_could_not_be_removed(bucket):
     """They are those of a run that ended before this one published the window."""
-    left = f"things/data/{DAY}/run-0/a.csv"
-    ended = (NOW - timedelta(minutes=1)).isoformat()
-    window = {"window": DAY, "state": "failed", "may_be_published": True}
-    record = {"windows": [window], "state": "failed", "ended_at": ended, "expires_at": ended}
-    bucket.write("things/runs/run-0.json", json.dumps(record).encode(), "application/json")
-    bucket.write(left, b"x", "text/csv")
+    left = leave_file_of_dead_run(bucket)
     export = new_export(bucket, b"x")
     with failing(bucket, "DeleteObjects", "run-0"):
         assert export.export()["state"] == "published"

@@ -12,13 +12,13 @@ from pyspark.sql import DataFrame
 
 from config.exports.windows import list_closed_windows
 from glue_jobs import errors, export
-from glue_jobs.delivery.publish import Listing
 from glue_jobs.errors import BadInput, Blocked, DataProblem, ExportError, SourceProblem, StorageProblem
 from glue_jobs.run_context import RunContext
 from glue_jobs.runs import RunRecord
 from glue_jobs.source import PinnedTable
 from glue_jobs.table_fields import Field
 from tests.support import samples
+from tests.support.run_kit import new_context
 
 T0 = datetime(2026, 11, 4, 6, tzinfo=UTC)
 CONTRACT = samples.things(("id", "text"))
@@ -65,23 +65,13 @@ def context(bucket, on_phase: Callable[[str, str], None], **changes) -> RunConte
         "catalog": Catalog(),
         "contract": CONTRACT,
         "table": attrs.evolve(table, fields=fields),
-        "key": None,
-        "bucket": bucket,
         "record": record,
-        "listing": Listing.read(bucket, "things"),
         "windows": windows,
         "first_day": CONTRACT.window.first,
-        "computed": {},
         "clock": Clock(),
         "on_phase": on_phase,
-        "aggregates": None,
-        "dry_run": False,
-        "accept_fewer_events": False,
-        "accept_window_change": False,
-        "partitions": 0,
-        "complete_until": None,
     }
-    return RunContext(**usual | changes)
+    return new_context(bucket, **usual | changes)
 
 
 class Failing:
