@@ -92,8 +92,8 @@ _EXITS: Final = (
     ),
     (
         errors.NOT_SET_UP,
-        "not ready: this machine is not set up (run `make setup`), nobody is logged in to AWS, or `lakeferry doctor` or "
-        "`lakeferry deploy` found that something is missing",
+        "not ready: this machine is not set up (run `make setup`), nobody is logged in to AWS, or "
+        "`lakeferry doctor` or `lakeferry deploy` found that something is missing",
         "",
     ),
     (errors.CHANGES, "there are changes: `lakeferry plan --check`", ""),
@@ -105,8 +105,8 @@ _EXITS: Final = (
     (errors.STOPPED, "stopped by Ctrl-C", ""),
     (
         errors.BLOCKED,
-        "blocked: a check, the scan for personal data or another rule blocked a window, or `lakeferry destroy`, "
-        "`lakeferry forget` or `lakeferry deploy --repair` was refused",
+        "blocked: a check, the scan for personal data or another rule blocked a window, or "
+        "`lakeferry destroy`, `lakeferry forget` or `lakeferry deploy --repair` was refused",
         "a window is blocked",
     ),
 )

@@ -199,8 +199,8 @@ _RUN: Final = {
     ),
     "windows_left": "Windows that the run planned and didn't begin, because its time was over or because it stopped.",
     "phases.<phase>": (
-        "Seconds over all windows in `look for changes`, `look at partitions`, `compute`, `verify`, `write other "
-        "formats`, `publish` and `keep aggregate`; without the phases that no window had."
+        "Seconds over all windows in `look for changes`, `look at partitions`, `compute`, `verify`, "
+        "`write other formats`, `publish` and `keep aggregate`; without the phases that no window had."
     ),
     "asked": (
         "`windows` and `only`, the arguments of a run that was asked for certain windows; null for a run of every window "

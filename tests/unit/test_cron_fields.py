@@ -136,7 +136,8 @@ def test_everything_that_is_wrong_is_in_one_sentence():
         "day of week must be ?"
     )
     assert cron.problem("0 6 0 0 0 2200").startswith(
-        "'0' is not a valid day of month; '0' is not a valid month; '0' is not a valid day of week; '2200' is not"
+        "'0' is not a valid day of month; '0' is not a valid month; '0' is not a valid day of week; "
+        "'2200' is not"
     )
     assert cron.problem("0 6 * *") == (
         "'0 6 * *' has 4 parts, not 6: minute, hour, day of month, month, day of week, year"

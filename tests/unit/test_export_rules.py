@@ -88,9 +88,9 @@ def test_columns_are_checked_against_what_a_statement_makes_of_them_if_that_can_
     (found,) = export_rules.exports_match_topics(made, sources)
     assert found == (
         "exports[0].contract",
-        "columns can't be checked: topic things has no schema file, and its statement doesn't show what schema "
-        "Flink will register: project/flink/lost/create.sql: the type of id isn't known: no statement and no file "
-        "shows the schema of nowhere. Write the Avro schema of its values to project/topics/things.avsc, as "
+        "columns can't be checked: topic things has no schema file, and its statement doesn't show what "
+        "schema Flink will register: project/flink/lost/create.sql: the type of id isn't known: no statement "
+        "and no file shows the schema of nowhere. Write the Avro schema of its values to project/topics/things.avsc, as "
         "Schema Registry has it for subject things-value, or name a file with schema = …",
     )
     write_schema(sources, "nowhere")

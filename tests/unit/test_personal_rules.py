@@ -101,8 +101,8 @@ def test_a_measure_is_kept_or_has_no_treatment():
     for column in ((*measure, GENERALISED.format("year", "")), ("c", "text", 'measure = "max(x)"', masked)):
         assert find(ID, column, more=PERSONS) == {
             "column[1].personal": [
-                "a measure is computed from many rows, and keep is its only treatment. Keep it with a reason, "
-                "or remove personal"
+                "a measure is computed from many rows, and keep is its only treatment. Keep it with a "
+                "reason, or remove personal"
             ]
         }
 

@@ -313,8 +313,8 @@ def test_a_manifest_of_another_run_rules_out_the_runs_own(location):
 
 
 def test_the_manifest_that_a_run_wanted_to_replace_rules_out_nothing(lake_aws, location):
-    """The answer to a first write is lost, and S3 refuses its repetition. Both may still be on their way while
-    the earlier manifest is there.
+    """The answer to a first write is lost, and S3 refuses its repetition. Both may still be on their way
+    while the earlier manifest is there.
     """
     attempt(location, fence("before"), "x")
     s3 = connect_s3(location.bucket.s3.meta.region_name)

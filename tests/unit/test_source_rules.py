@@ -94,8 +94,8 @@ def test_a_source_is_in_the_region_of_the_deployment():
         assert find_in_source(attrs.evolve(GLUE, kms_key=key.format(region))) == [
             (
                 "source.kms_key",
-                f"is a key in {region}, and the bucket is in eu-west-1: S3 encrypts with keys of the bucket's "
-                "region",
+                f"is a key in {region}, and the bucket is in eu-west-1: S3 encrypts with keys of the "
+                "bucket's region",
             )
         ]
     assert find_in_source(CATALOG, Aws(region="us-east-2")) == [
