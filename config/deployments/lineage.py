@@ -257,6 +257,12 @@ def build_query_scope(query: str, columns: Callable[[str], list[str] | None]) ->
     tree = sqlglot.parse_one(query, read=DIALECT)
     if not isinstance(tree, exp.Query) or tree.find(exp.MatchRecognize):
         raise Unknown("its query can't be followed")
+    for table in tree.find_all(exp.Table):
+        if table.db:
+            # A table of another database may have the name of a topic, and other fields.
+            raise Unknown(
+                f"the name of {table.name} has a database. If it is that of the deployment, leave it out"
+            )
     names = {table.name for table in tree.find_all(exp.Table)}
     columns_by_table: dict[str, object] = {
         name: dict.fromkeys(table_columns, "unknown")

@@ -75,7 +75,7 @@ FOLLOWED = {
     "SELECT status FROM store_orders UNION ALL SELECT userid FROM stock_trades": {
         "status": ["stock_trades.userid", "store_orders.status"]
     },
-    "SELECT t.userid, o.status FROM `c`.`d`.`store_orders` o JOIN stock_trades t ON o.status = t.symbol": {
+    "SELECT t.userid, o.status FROM `store_orders` o JOIN stock_trades t ON o.status = t.symbol": {
         "userid": ["stock_trades.userid"],
         "status": ["store_orders.status"],
     },
@@ -88,7 +88,7 @@ FOLLOWED = {
         "userid": ["stock_trades.userid"],
         "p": ["stock_trades.price"],
     },
-    "SELECT w.userid FROM TABLE(HOP(DATA => TABLE `c`.`d`.`stock_trades`, TIMECOL => DESCRIPTOR(`$rowtime`), "
+    "SELECT w.userid FROM TABLE(HOP(DATA => TABLE `stock_trades`, TIMECOL => DESCRIPTOR(`$rowtime`), "
     "SLIDE => INTERVAL '1' MINUTE, SIZE => INTERVAL '2' MINUTE)) AS w": {"userid": ["stock_trades.userid"]},
     "SELECT ROW(customer.userid, status) AS r, JSON_VALUE(status, '$.a') AS j, 'it''s' AS t FROM "
     "store_orders": {
@@ -115,6 +115,12 @@ NOT_FOLLOWED = {
     "SELECT * FROM store_orders MATCH_RECOGNIZE (PARTITION BY store_id ORDER BY `$rowtime` MEASURES "
     "A.status AS a PATTERN (A) DEFINE A AS A.store_id > 1) AS m": "its query can't be read",
     "SELECT FROM WHERE": "its query can't be",
+    # A table of another database may have a topic's name.
+    "SELECT t.userid FROM `other`.stock_trades t": "the name of stock_trades has a database. If it is that",
+    "SELECT status FROM store_orders JOIN c.d.stock_trades ON TRUE": "the name of stock_trades has a database",
+    "SELECT a FROM (SELECT status AS a FROM d.store_orders) x": "the name of store_orders has a database",
+    "WITH x AS (SELECT * FROM d.store_orders) SELECT status FROM x": "the name of store_orders has a database",
+    "SELECT status FROM store_orders UNION ALL SELECT symbol FROM d.stock_trades": "the name of stock_trades",
     "SELECT status FROM store_orders UNION ALL SELECT userid, price FROM stock_trades": "the branches of a UNION differ",
     "SELECT a FROM TABLE(TUMBLE(DATA => x, TIMECOL => DESCRIPTOR(y), SIZE => INTERVAL '1' MINUTE))": "windowing function",
 }
